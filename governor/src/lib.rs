@@ -1,0 +1,8 @@
+//! The shell of the egress governor: it owns tasks, sockets, maps, files and clocks, and holds no policy.
+
+pub mod cli;
+pub mod config;
+pub mod kernel;
+pub mod observe;
+pub mod relay;
+pub mod transport;

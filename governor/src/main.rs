@@ -1,0 +1,2 @@
+//! The `governor` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Whole-program tests against real peers: the harness.

@@ -1,0 +1,2 @@
+//! The workshop: setup, build, run, test, bench.
+fn main() {}
