@@ -1,1 +1,9 @@
-//! routing
+//! Where a request goes: its priority, its route, and the connections of that route in the order to try them.
+
+mod priority;
+mod selection;
+mod table;
+
+pub use priority::{Request as PriorityRequest, priority};
+pub use selection::{Candidates, Selection};
+pub use table::{Request as RouteRequest, Table, Target};
