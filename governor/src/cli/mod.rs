@@ -1,1 +1,45 @@
-//! cli
+//! The commands, one file each. To add one called `verb`:
+//!
+//! 1. `cli/verb.rs` with `#[derive(clap::Args)] pub struct Args { .. }` and `pub fn run(args: Args) -> anyhow::Result<ExitCode>`;
+//! 2. `pub mod verb;`, a line `Verb(verb::Args)` in [`Command`] whose doc comment is its help;
+//! 3. a line `Command::Verb(args) => verb::run(args)` in [`Cli::run`].
+//!
+//! A command that keeps running calls [`log::init`] first. An `Err` is printed as `governor: <chain of causes>` and exits with 1; a command with other codes by contract returns
+//! them as `Ok(ExitCode)`. Wrong arguments exit with 2.
+
+pub mod check;
+pub mod log;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// An egress governor for Diameter.
+///
+/// Relays Diameter requests over the connections it owns, measures the congestion of each (send buffer, busy answers,
+/// rate, outstanding requests), and lets a request leave only where its priority may pass.
+#[derive(Debug, Parser)]
+#[command(name = "governor", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a configuration file whole; print every fault with its line
+    Check(check::Args),
+}
+
+impl Cli {
+    /// Runs the command that was asked for.
+    ///
+    /// # Errors
+    /// What went wrong, to be printed; exit code 1.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Check(args) => check::run(args),
+        }
+    }
+}
