@@ -3,7 +3,9 @@
 mod priority;
 mod selection;
 mod table;
+mod transactions;
 
 pub use priority::{Request as PriorityRequest, priority};
 pub use selection::{Candidates, Selection};
 pub use table::{Request as RouteRequest, Table, Target};
+pub use transactions::{HopByHop, Known, TransactionId, Transactions};

@@ -21,12 +21,14 @@ struct Member {
     current: i64,
 }
 
-/// A position in a route's order for one request. Cheap to keep with a transaction that may have to go on.
+/// A position in a route's order for one request.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     route: usize,
-    /// The group to open when `rest` is used up.
+    /// The group to open next.
     next_group: usize,
+    /// The open group's first choice, while the rest of the group has not been ranked.
+    first: Option<ConnectionIndex>,
     /// What is left of the open group, the next one last.
     rest: Vec<ConnectionIndex>,
 }
@@ -51,45 +53,66 @@ impl Selection {
 
     /// Begins the order of one request on a route. `route` is an index into [`Settings::routes`].
     pub const fn start(&self, route: usize) -> Candidates {
-        Candidates { route, next_group: 0, rest: Vec::new() }
+        Candidates { route, next_group: 0, first: None, rest: Vec::new() }
     }
 
     /// The next connection to try; `None` when the route is used up. A group's turn is taken when the request
     /// reaches it, so a group that is never reached keeps its state.
+    ///
+    /// Most requests leave on a group's first choice: only what goes on from there ranks the rest, on the heap.
     pub fn next(
         &mut self,
         candidates: &mut Candidates,
         mut is_up: impl FnMut(ConnectionIndex) -> bool,
     ) -> Option<ConnectionIndex> {
+        let groups = self.routes.get_mut(candidates.route)?;
+        if let Some(first) = candidates.first.take() {
+            let group = groups.get(candidates.next_group - 1)?;
+            rank(group, |c| c != first && is_up(c), &mut candidates.rest);
+        }
         loop {
             if let Some(connection) = candidates.rest.pop() {
                 return Some(connection);
             }
-            let group = self.routes.get_mut(candidates.route)?.get_mut(candidates.next_group)?;
+            let group = groups.get_mut(candidates.next_group)?;
             candidates.next_group += 1;
-            turn(group, &mut is_up, &mut candidates.rest);
+            if let Some(first) = turn(group, &mut is_up) {
+                candidates.first = Some(first);
+                return Some(first);
+            }
         }
     }
 }
 
-/// Takes one turn of a group and fills `order` with its members that are up, the first to try last.
-fn turn(group: &mut [Member], mut is_up: impl FnMut(ConnectionIndex) -> bool, order: &mut Vec<ConnectionIndex>) {
-    // The common cases need no sort: one member, or a first choice that takes the request.
-    let mut up: Vec<usize> = Vec::with_capacity(group.len());
+/// Takes one turn of a group: its first choice among the members that are up. Ties in file order.
+fn turn(group: &mut [Member], mut is_up: impl FnMut(ConnectionIndex) -> bool) -> Option<ConnectionIndex> {
     let mut total = 0;
-    for (at, member) in group.iter_mut().enumerate() {
-        if is_up(member.connection) {
-            member.current += member.weight;
-            total += member.weight;
-            up.push(at);
+    let mut first: Option<usize> = None;
+    for at in 0..group.len() {
+        if !is_up(group[at].connection) {
+            continue;
+        }
+        group[at].current += group[at].weight;
+        total += group[at].weight;
+        if first.is_none_or(|best| order(&group[at]) < order(&group[best])) {
+            first = Some(at);
         }
     }
-    // Ties in file order: the sort is stable.
-    up.sort_by_key(|&at| (group[at].weight == 0, Reverse(group[at].current)));
-    order.extend(up.iter().rev().map(|&at| group[at].connection));
-    if let Some(&first) = up.first() {
-        group[first].current -= total;
-    }
+    let first = &mut group[first?];
+    first.current -= total;
+    Some(first.connection)
+}
+
+/// The eligible members, the next one to try last. Ties in file order: the sort is stable.
+fn rank(group: &[Member], mut eligible: impl FnMut(ConnectionIndex) -> bool, out: &mut Vec<ConnectionIndex>) {
+    let mut left: Vec<&Member> = group.iter().filter(|m| eligible(m.connection)).collect();
+    left.sort_by_key(|member| order(member));
+    out.extend(left.iter().rev().map(|m| m.connection));
+}
+
+/// Members compare by this: weight 0 behind all others, then by whose turn it is most.
+fn order(member: &Member) -> (bool, Reverse<i64>) {
+    (member.weight == 0, Reverse(member.current))
 }
 
 #[cfg(test)]

@@ -1,0 +1,394 @@
+//! Pending transactions (rule 5): one record from a request's sending to its answer, its timeout or its connection's end.
+//!
+//! Two tables. [`Transactions`] holds the requests of the whole agent, oldest first, so that the next timeout is known
+//! without a search. [`HopByHop`], one a connection, finds them by the identifier that we gave them, and remembers
+//! for a while which identifiers have timed out, to tell a late answer from a bogus one.
+
+use crate::time::Time;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A handle of a record; stale handles find nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TransactionId {
+    index: u32,
+    generation: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Entry<T> {
+    generation: u32,
+    older: u32,
+    newer: u32,
+    /// `None`: in no list, waiting for its first deadline or free.
+    deadline: Option<Time>,
+    used: bool,
+    value: T,
+}
+
+/// Records with deadlines. Values are reused, so what they hold on the heap is too.
+///
+/// Deadlines must be set in order, each not before the one set last, which a single answer timeout gives.
+#[derive(Debug)]
+pub struct Transactions<T> {
+    entries: Vec<Entry<T>>,
+    free: Vec<u32>,
+    oldest: u32,
+    newest: u32,
+}
+
+// === impl Transactions ===
+
+impl<T: Default> Default for Transactions<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), free: Vec::new(), oldest: NONE, newest: NONE }
+    }
+}
+
+impl<T: Default> Transactions<T> {
+    /// A record without a deadline, its value as its last user left it.
+    pub fn insert(&mut self) -> TransactionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            let value = T::default();
+            self.entries.push(Entry { generation: 0, older: NONE, newer: NONE, deadline: None, used: false, value });
+            u32::try_from(self.entries.len() - 1).unwrap_or(NONE)
+        });
+        let entry = &mut self.entries[index as usize];
+        entry.used = true;
+        TransactionId { index, generation: entry.generation }
+    }
+
+    /// The record's value.
+    pub fn get(&self, id: TransactionId) -> Option<&T> {
+        self.entries.get(id.index as usize).filter(|e| e.used && e.generation == id.generation).map(|e| &e.value)
+    }
+
+    /// The record's value.
+    pub fn get_mut(&mut self, id: TransactionId) -> Option<&mut T> {
+        self.entry(id).map(|e| &mut e.value)
+    }
+
+    fn entry(&mut self, id: TransactionId) -> Option<&mut Entry<T>> {
+        self.entries.get_mut(id.index as usize).filter(|e| e.used && e.generation == id.generation)
+    }
+
+    /// Sets the record's deadline, behind all that were set before.
+    pub fn set_deadline(&mut self, id: TransactionId, deadline: Time) {
+        if self.entry(id).is_none() {
+            return;
+        }
+        self.unlink(id.index);
+        let newest = self.newest;
+        // A deadline shortened by a reload must not overtake: the list stays sorted.
+        let floor = self.entries.get(newest as usize).and_then(|e| e.deadline).unwrap_or_default();
+        let entry = &mut self.entries[id.index as usize];
+        entry.deadline = Some(deadline.max(floor));
+        entry.older = newest;
+        entry.newer = NONE;
+        match self.entries.get_mut(newest as usize) {
+            Some(before) => before.newer = id.index,
+            None => self.oldest = id.index,
+        }
+        self.newest = id.index;
+    }
+
+    /// Takes the record's deadline away: it waits for nothing.
+    pub fn clear_deadline(&mut self, id: TransactionId) {
+        if self.entry(id).is_some() {
+            self.unlink(id.index);
+        }
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        if entry.deadline.take().is_none() {
+            return;
+        }
+        let (older, newer) = (entry.older, entry.newer);
+        match self.entries.get_mut(older as usize) {
+            Some(before) => before.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.entries.get_mut(newer as usize) {
+            Some(after) => after.older = older,
+            None => self.newest = older,
+        }
+    }
+
+    /// Ends the record; its value stays for the next one.
+    pub fn remove(&mut self, id: TransactionId) -> bool {
+        if self.entry(id).is_none() {
+            return false;
+        }
+        self.unlink(id.index);
+        let entry = &mut self.entries[id.index as usize];
+        entry.used = false;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(id.index);
+        true
+    }
+
+    /// The earliest deadline.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.entries.get(self.oldest as usize)?.deadline
+    }
+
+    /// The record whose deadline is the earliest, if it is due.
+    pub fn due(&self, now: Time) -> Option<TransactionId> {
+        let entry = self.entries.get(self.oldest as usize)?;
+        (entry.deadline? <= now).then_some(TransactionId { index: self.oldest, generation: entry.generation })
+    }
+
+    /// Records in use.
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Is none in use?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What became of an identifier of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Its request is pending.
+    Pending(TransactionId),
+    /// Its request timed out, or was sent elsewhere, a short while ago.
+    Late,
+    /// It was answered a short while ago.
+    Duplicate,
+    /// We never sent it, or too long ago.
+    Never,
+}
+
+/// The hop-by-hop identifiers of one connection: ours, counted up, wrapping (RFC 6733 section 3).
+#[derive(Debug)]
+pub struct HopByHop {
+    next: u32,
+    pending: HashMap<u32, TransactionId, BuildHasherDefault<Spread>>,
+    /// Identifiers that timed out or were sent elsewhere, oldest first.
+    recent: VecDeque<u32>,
+    late: HashMap<u32, (), BuildHasherDefault<Spread>>,
+    /// The identifiers answered last, as a ring.
+    answered: VecDeque<u32>,
+}
+
+/// How many identifiers of each kind are remembered.
+const REMEMBERED: usize = 4096;
+const ANSWERED: usize = 16;
+
+// === impl HopByHop ===
+
+impl HopByHop {
+    /// Counts from `first`.
+    pub fn new(first: u32) -> Self {
+        Self {
+            next: first,
+            pending: HashMap::default(),
+            recent: VecDeque::new(),
+            late: HashMap::default(),
+            answered: VecDeque::new(),
+        }
+    }
+
+    /// The next identifier, skipping those still pending or remembered as late.
+    pub fn insert(&mut self, transaction: TransactionId) -> u32 {
+        let mut id = self.next;
+        while self.pending.contains_key(&id) || (!self.late.is_empty() && self.late.contains_key(&id)) {
+            id = id.wrapping_add(1);
+        }
+        self.next = id.wrapping_add(1);
+        self.pending.insert(id, transaction);
+        id
+    }
+
+    /// An identifier for a message without a record of ours (peer messages).
+    pub fn take(&mut self) -> u32 {
+        let id = self.next;
+        self.next = self.next.wrapping_add(1);
+        id
+    }
+
+    /// An answer with that identifier came: ends its entry.
+    pub fn answered(&mut self, id: u32) -> Known {
+        if let Some(transaction) = self.pending.remove(&id) {
+            if self.answered.len() == ANSWERED {
+                self.answered.pop_front();
+            }
+            self.answered.push_back(id);
+            Known::Pending(transaction)
+        } else if self.late.remove(&id).is_some() {
+            Known::Late
+        } else if self.answered.contains(&id) {
+            Known::Duplicate
+        } else {
+            Known::Never
+        }
+    }
+
+    /// Its request timed out or went elsewhere: an answer from now on is late.
+    pub fn expire(&mut self, id: u32) {
+        if self.pending.remove(&id).is_some() {
+            self.late.insert(id, ());
+            self.recent.push_back(id);
+            if self.recent.len() > REMEMBERED
+                && let Some(oldest) = self.recent.pop_front()
+            {
+                self.late.remove(&oldest);
+            }
+        }
+    }
+
+    /// Its request was never written: nothing can come.
+    pub fn withdraw(&mut self, id: u32) {
+        self.pending.remove(&id);
+    }
+
+    /// The connection ended: gives every pending record and forgets all.
+    pub fn drain(&mut self) -> Vec<(u32, TransactionId)> {
+        self.recent.clear();
+        self.late.clear();
+        self.answered.clear();
+        let mut all: Vec<_> = self.pending.drain().collect();
+        // In the order of sending, whatever the hash order; the wrap is judged from the next identifier.
+        all.sort_unstable_by_key(|(id, _)| id.wrapping_sub(self.next));
+        all
+    }
+
+    /// Pending identifiers.
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Is none pending?
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+}
+
+/// Hash of an identifier of our own making: they are counted up, so one multiplication spreads them well enough.
+#[derive(Debug, Default)]
+pub struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_deadline_is_the_first_due() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let ids: Vec<_> = (0..3).map(|_| t.insert()).collect();
+        for (&id, at) in ids.iter().zip(1..) {
+            t.set_deadline(id, Time::from_secs(at));
+        }
+        assert_eq!(t.next_deadline(), Some(Time::from_secs(1)));
+        assert_eq!(t.due(Time::from_millis(999)), None);
+        assert!(t.remove(ids[1]));
+        assert_eq!(t.due(Time::from_secs(1)), Some(ids[0]));
+        // A retransmission waits anew, behind the others.
+        t.set_deadline(ids[0], Time::from_secs(4));
+        assert_eq!(t.due(Time::from_secs(9)), Some(ids[2]));
+        assert!(t.remove(ids[2]));
+        assert_eq!(t.due(Time::from_secs(9)), Some(ids[0]));
+        assert!(t.remove(ids[0]));
+        assert_eq!(t.next_deadline(), None);
+        assert!(t.is_empty());
+    }
+
+    #[test]
+    fn a_stale_handle_finds_nothing() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let old = t.insert();
+        assert!(t.remove(old));
+        let new = t.insert();
+        assert_ne!(old, new);
+        assert!(t.get(old).is_none());
+        assert!(!t.remove(old));
+        assert!(t.get(new).is_some());
+    }
+
+    #[test]
+    fn a_shortened_timeout_keeps_the_order() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let (a, b) = (t.insert(), t.insert());
+        t.set_deadline(a, Time::from_secs(9));
+        t.set_deadline(b, Time::from_secs(3));
+        assert_eq!(t.due(Time::from_secs(9)), Some(a));
+        t.remove(a);
+        assert_eq!(t.due(Time::from_secs(9)), Some(b));
+    }
+
+    #[test]
+    fn identifiers_wrap_and_skip_those_pending_or_late() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let mut h = HopByHop::new(0xffff_fff0);
+        let ids: Vec<u32> = (0..32).map(|_| h.insert(t.insert())).collect();
+        assert_eq!(ids[15], 0xffff_ffff);
+        assert_eq!(ids[16], 0);
+        h.expire(ids[1]);
+        for &id in ids.iter().skip(2) {
+            assert!(matches!(h.answered(id), Known::Pending(_)));
+        }
+        h.next = ids[0];
+        assert_eq!(h.insert(t.insert()), ids[2], "the first is pending, the second is late");
+    }
+
+    #[test]
+    fn an_answer_is_told_pending_late_duplicate_or_bogus() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let mut h = HopByHop::new(7);
+        let record = t.insert();
+        let id = h.insert(record);
+        assert_eq!(h.answered(id), Known::Pending(record));
+        assert_eq!(h.answered(id), Known::Duplicate);
+        assert_eq!(h.answered(99), Known::Never);
+        let id = h.insert(record);
+        h.expire(id);
+        assert_eq!(h.answered(id), Known::Late);
+        assert_eq!(h.answered(id), Known::Never);
+        assert!(h.is_empty());
+    }
+
+    #[test]
+    fn draining_gives_the_records_in_the_order_of_sending() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let mut h = HopByHop::new(0xffff_fffe);
+        let sent: Vec<_> = (0..5).map(|_| t.insert()).map(|r| (h.insert(r), r)).collect();
+        assert_eq!(h.drain(), sent);
+        assert_eq!(h.len(), 0);
+    }
+
+    #[test]
+    fn the_memory_of_late_identifiers_is_bounded() {
+        let mut t: Transactions<u32> = Transactions::default();
+        let mut h = HopByHop::new(0);
+        let first = h.insert(t.insert());
+        h.expire(first);
+        for _ in 0..REMEMBERED {
+            let id = h.insert(t.insert());
+            h.expire(id);
+        }
+        assert_eq!(h.late.len(), REMEMBERED);
+        assert_eq!(h.answered(first), Known::Never);
+    }
+}
