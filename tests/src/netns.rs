@@ -1,0 +1,58 @@
+//! A network namespace of a test's own.
+
+use anyhow::{Context, Result, anyhow, ensure};
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::process::{Child, Command};
+
+/// A namespace without a name: it goes when the guard and the last process in it are gone. `lo` is up and has
+/// 127.0.0.0/8 and, since freeDiameter overlooks that range, [`NetNs::ADDRESSES`].
+#[derive(Debug)]
+pub struct NetNs {
+    file: File,
+}
+
+impl NetNs {
+    /// What nodes may listen on, besides 127.0.0.0/8.
+    pub const ADDRESSES: [&'static str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+
+    /// Makes a namespace; needs root.
+    pub fn new() -> Result<Self> {
+        // A namespace is a thread's: the calling thread stays in its own.
+        let file = on_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .context("cannot make a network namespace: the tests against real peers need root")?;
+            let file = File::open("/proc/thread-self/ns/net")?;
+            ip(&["link", "set", "lo", "up"])?;
+            for address in Self::ADDRESSES {
+                ip(&["address", "add", &format!("{address}/32"), "dev", "lo"])?;
+            }
+            Ok(file)
+        })?;
+        Ok(Self { file })
+    }
+
+    /// Runs `body` on a thread in the namespace. Sockets it makes stay in the namespace and work from everywhere.
+    pub fn enter<T: Send>(&self, body: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        on_a_thread(|| {
+            setns(&self.file, CloneFlags::CLONE_NEWNET).context("cannot enter the test's network namespace")?;
+            body()
+        })
+    }
+
+    /// Starts a program in the namespace. Its mounts are the test's own (`ip netns exec` would hide the BPF file system).
+    pub fn spawn(&self, command: &mut Command) -> Result<Child> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        self.enter(|| command.spawn().with_context(|| format!("cannot start {program}: run `cargo xtask setup`")))
+    }
+}
+
+fn on_a_thread<T: Send>(body: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|s| s.spawn(body).join()).map_err(|_| anyhow!("a thread of the harness panicked"))?
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    let out = Command::new("ip").args(arguments).output().context("cannot run ip: run `cargo xtask setup`")?;
+    ensure!(out.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
+    Ok(())
+}
