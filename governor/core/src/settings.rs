@@ -326,3 +326,20 @@ impl Throttle {
         }
     }
 }
+
+impl Group {
+    /// A group of that name, still without members and maxima, with every other setting at its default: onset 60,
+    /// abatement 55.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            connections: Vec::new(),
+            max_rate: None,
+            max_pending: None,
+            mode: GroupMode::Threshold,
+            thresholds: vec![Threshold { onset: 60, abatement: 55 }],
+            convergence: Duration::from_secs(1),
+            abatement_time: Duration::from_millis(500),
+        }
+    }
+}

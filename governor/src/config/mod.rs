@@ -1,36 +1,80 @@
 //! The configuration file, checked whole before anything starts.
+//!
+//! [`keys`] says what may stand in the file; [`parse`] reads it, collects every fault with its line, and gives a [`Config`]
+//! only where there is none: what the core runs on ([`Settings`]) and what the shell needs besides ([`Shell`]).
 
+pub mod address;
+mod duration;
 mod fault;
+mod groups;
+pub mod keys;
+mod node;
+mod peers;
+mod reader;
+mod routes;
+mod throttle;
 
+pub use address::{Address, Scheme};
 pub use fault::{Fault, Faults};
 
-/// The line of a byte offset, counted from 1.
-fn line_of(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+use governor_core::settings::Settings;
+use reader::{Section, Sink};
+use std::path::{Path, PathBuf};
+
+/// Where the control socket is unless `node.control` says otherwise.
+pub const DEFAULT_CONTROL: &str = "/run/governor/control.sock";
+
+/// A file without faults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What the core runs on.
+    pub settings: Settings,
+    /// What only the shell needs.
+    pub shell: Shell,
+    /// How many throttle sets there are, used or not.
+    pub throttle_sets: usize,
+    /// What is allowed but hardly meant, for the operator's eyes.
+    pub notes: Vec<Fault>,
 }
 
-/// Checks the syntax of a file's text; `file` is its name for messages.
-///
-/// # Errors
-/// Every fault found.
-pub fn parse(text: &str, file: &str) -> Result<(), Faults> {
-    let (_, errors) = toml::de::DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        return Ok(());
-    }
-    let fault = |error: &toml::de::Error| Fault {
-        line: error.span().map_or(1, |span| line_of(text, span.start)),
-        key: String::new(),
-        message: error.message().replace('\n', ", "),
-    };
-    Err(Faults { file: file.to_owned(), faults: errors.iter().map(fault).collect() })
+/// Settings of sockets, files and kernel: none of the core's business.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shell {
+    /// Where peers may connect to us.
+    pub listen: Vec<Address>,
+    /// One for each of [`Settings::connections`], by the same index.
+    pub connections: Vec<ConnectionShell>,
+    /// Kernel programs.
+    pub kernel_assist: KernelAssist,
+    /// The control socket; `None`: none.
+    pub control: Option<PathBuf>,
+}
+
+/// What the shell knows of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionShell {
+    /// Where we connect to; `None`: the peer connects to us.
+    pub address: Option<Address>,
+    /// `SO_SNDBUF`, bytes; `None`: the kernel's choice.
+    pub send_buffer: Option<u32>,
+}
+
+/// What is asked of the kernel programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelAssist {
+    /// Run with what there is, and say what is missing.
+    Auto,
+    /// Refuse to start without.
+    Required,
+    /// Load nothing.
+    Off,
 }
 
 /// Reads and checks a file.
 ///
 /// # Errors
 /// Every fault found, or the one that it cannot be read.
-pub fn load(path: &std::path::Path) -> Result<(), Faults> {
+pub fn load(path: &Path) -> Result<Config, Faults> {
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text, &file),
@@ -38,5 +82,48 @@ pub fn load(path: &std::path::Path) -> Result<(), Faults> {
             let message = format!("cannot be read: {error}");
             Err(Faults { file, faults: vec![Fault { line: 0, key: String::new(), message }] })
         }
+    }
+}
+
+/// Checks a file's text; `file` is its name for messages.
+///
+/// # Errors
+/// Every fault found.
+pub fn parse(text: &str, file: &str) -> Result<Config, Faults> {
+    let mut sink = Sink::new(text);
+    let (document, errors) = toml::de::DeTable::parse_recoverable(text);
+    for error in &errors {
+        // What follows a syntax error is guesswork: only such errors are told then.
+        sink.fault(&error.span().unwrap_or(0..0), "", error.message().replace('\n', ", "));
+    }
+    let config = errors.is_empty().then(|| {
+        let root = Section::new(&mut sink, String::new(), 0..0, document.get_ref(), keys::ROOT);
+        read(&mut sink, &root)
+    });
+    let Sink { mut faults, mut notes, .. } = sink;
+    notes.sort_by_key(|note| note.line);
+    match config {
+        Some(config) if faults.is_empty() => Ok(Config { notes, ..config }),
+        _ => {
+            faults.sort_by_key(|fault| fault.line);
+            Err(Faults { file: file.to_owned(), faults })
+        }
+    }
+}
+
+fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Config {
+    let node = node::read(sink, root);
+    let sets = throttle::read(sink, root);
+    let peers = peers::read(sink, root, &node, &sets);
+    let priorities = routes::read_priorities(sink, root, &peers);
+    let routes = routes::read_routes(sink, root, &peers);
+    let groups = groups::read(sink, root, &peers);
+    let node::Read { node, listen, kernel_assist, control } = node;
+    let peers::Directory { peers, connections, shells, .. } = peers;
+    Config {
+        settings: Settings { node, peers, connections, priorities, routes, groups },
+        shell: Shell { listen, connections: shells, kernel_assist, control },
+        throttle_sets: sets.len(),
+        notes: Vec::new(),
     }
 }
