@@ -1,1 +1,24 @@
-//! congestion
+//! The congestion levels of connections and groups (rules 1 to 6), one file a feature.
+//!
+//! [`Connection`] holds the four inputs of one connection's CPL, its pending records and its rate, and decides
+//! what may leave. [`Group`] holds what several connections share. Both follow the core's contract:
+//! `handle_*` take an event and the time, and first run the timers due at or before that time, in order;
+//! `poll_timeout` says when `handle_timeout` is due, `poll_event` what changed; getters change nothing.
+//! A timer that is run late gives the same levels as one run in time: samples that were missed are caught up.
+
+mod change;
+mod connection;
+mod group;
+mod pending;
+mod rate;
+mod remote_busy;
+mod status;
+mod steps;
+mod throttle;
+mod transport;
+mod window;
+
+pub use change::{Cause, LevelChange};
+pub use connection::Connection;
+pub use group::{Group, GroupChange};
+pub use pending::Pending;

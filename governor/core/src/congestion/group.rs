@@ -1,0 +1,183 @@
+//! Egress throttle groups (rule 6), within one agent: a rate of requests and a count of pending records
+//! that several connections share.
+
+use super::pending::Pending;
+use super::rate::Rate;
+use super::steps::Steps;
+use super::window::Window;
+use crate::level::{Level, Priority};
+use crate::refusal::Refusal;
+use crate::settings::{self, GroupMode};
+use crate::time::Time;
+use std::collections::VecDeque;
+
+/// One group's shared rate, pending records and level.
+///
+/// Both figures are sampled each 100 ms from the group's making on. It holds back requests alone: answers are neither
+/// counted nor refused.
+#[derive(Clone, Debug)]
+pub struct Group {
+    rate: Rate,
+    /// The hard limit of the rate; `None`: no maximum.
+    window: Option<Window>,
+    pending: Pending,
+    /// `None`: no maximum of the rate, or no levels.
+    rate_steps: Option<Steps>,
+    /// `None`: no maximum of the pending records, or no levels.
+    pending_steps: Option<Steps>,
+    events: VecDeque<GroupChange>,
+}
+
+/// A group's level became another, with the figures that decided it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupChange {
+    /// The level before.
+    pub from: Level,
+    /// The level now.
+    pub to: Level,
+    /// requests/s
+    pub rate: f64,
+    /// Pending records.
+    pub pending: u32,
+    /// The sample's time.
+    pub at: Time,
+}
+
+// === impl Group ===
+
+impl Group {
+    /// A group without traffic; its samples stand at `now + k * 100 ms`.
+    pub fn new(now: Time, settings: &settings::Group) -> Self {
+        Self {
+            rate: Rate::new(now, settings.convergence),
+            window: settings.max_rate.map(Window::new),
+            pending: Pending::new(settings.max_pending.unwrap_or(u32::MAX)),
+            rate_steps: rate_steps(settings),
+            pending_steps: pending_steps(settings),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Other settings for a group in service. The figures are kept, and a level that the new settings have.
+    pub fn reconfigure(&mut self, now: Time, settings: &settings::Group) {
+        self.handle_timeout(now);
+        let keep = |before: &Option<Steps>, mut after: Option<Steps>| {
+            if let (Some(before), Some(after)) = (before, &mut after) {
+                after.keep_level(before);
+            }
+            after
+        };
+        let from = self.level();
+        self.rate.set_convergence(settings.convergence);
+        self.rate_steps = keep(&self.rate_steps, rate_steps(settings));
+        self.pending_steps = keep(&self.pending_steps, pending_steps(settings));
+        self.pending.set_limit(settings.max_pending.unwrap_or(u32::MAX));
+        self.window = settings.max_rate.map(|max| {
+            let mut window = self.window.take().unwrap_or(Window::new(max));
+            window.set_limit(max);
+            window
+        });
+        self.tell(from, now);
+    }
+
+    /// May a request of this priority go to a member? [`Refusal::Group`] if not.
+    pub fn admit(&mut self, now: Time, priority: Priority) -> Result<(), Refusal> {
+        self.handle_timeout(now);
+        let held_back = !self.level().admits(priority)
+            || self.pending.admit().is_err()
+            || self.window.as_ref().is_some_and(|window| window.is_full(now));
+        if held_back { Err(Refusal::Group) } else { Ok(()) }
+    }
+
+    /// A request is on its way to a member.
+    pub fn handle_request_sent(&mut self, now: Time) {
+        self.handle_timeout(now);
+        self.rate.count();
+        self.pending.take();
+        if let Some(window) = &mut self.window {
+            window.count(now);
+        }
+    }
+
+    /// One pending record of a member is gone: answered, timed out, sent elsewhere.
+    pub fn handle_released(&mut self, now: Time) {
+        self.handle_released_many(now, 1);
+    }
+
+    /// `count` pending records of a member are gone: its connection went down.
+    pub fn handle_released_many(&mut self, now: Time, count: u32) {
+        self.handle_timeout(now);
+        self.pending.release_many(count);
+    }
+
+    /// When [`Self::handle_timeout`] is due for the level to change. `None`: it does not change by time alone.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let rate = self.rate_steps.as_ref().is_none_or(|steps| steps.is_settled(self.rate.in_next_window(), true));
+        let pending = self.pending_steps.as_ref().is_none_or(|steps| steps.is_settled(self.pending.used(), false));
+        (!rate || !pending).then(|| self.rate.next_sample())
+    }
+
+    /// Takes the samples due at or before `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.rate.next_sample() > now {
+            return;
+        }
+        while let Some(due) = self.poll_timeout().filter(|&due| due <= now) {
+            let from = self.level();
+            self.rate.sample();
+            if let Some(steps) = &mut self.rate_steps {
+                steps.handle_sample(due, self.rate.in_window());
+            }
+            if let Some(steps) = &mut self.pending_steps {
+                steps.handle_sample(due, self.pending.used());
+            }
+            self.tell(from, due);
+        }
+        self.rate.catch_up(now);
+    }
+
+    /// What changed, oldest first.
+    pub fn poll_event(&mut self) -> Option<GroupChange> {
+        self.events.pop_front()
+    }
+
+    /// The higher of the two levels, 0-3.
+    pub fn level(&self) -> Level {
+        let level = |steps: &Option<Steps>| steps.as_ref().map_or(Level::CL0, Steps::level);
+        level(&self.rate_steps).max(level(&self.pending_steps))
+    }
+
+    /// requests/s at the newest sample.
+    pub fn rate(&self) -> f64 {
+        self.rate.per_second()
+    }
+
+    /// Pending records of all members.
+    pub fn pending(&self) -> u32 {
+        self.pending.used()
+    }
+
+    fn tell(&mut self, from: Level, at: Time) {
+        let to = self.level();
+        if from != to {
+            self.events.push_back(GroupChange { from, to, rate: self.rate(), pending: self.pending(), at });
+        }
+    }
+}
+
+fn rate_steps(settings: &settings::Group) -> Option<Steps> {
+    let max = settings.max_rate?;
+    steps(settings, |percent| Rate::window_share(max, percent, settings.convergence))
+}
+
+fn pending_steps(settings: &settings::Group) -> Option<Steps> {
+    let max = settings.max_pending?;
+    steps(settings, |percent| (u128::from(max) * u128::from(percent), 100))
+}
+
+fn steps(settings: &settings::Group, share: impl Fn(u8) -> (u128, u128)) -> Option<Steps> {
+    match settings.mode {
+        GroupMode::Threshold => Some(Steps::new(&settings.thresholds, settings.abatement_time, share)),
+        GroupMode::Limit => None,
+    }
+}
