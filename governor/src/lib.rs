@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod config;
 pub mod kernel;
+pub mod load;
 pub mod observe;
 pub mod relay;
 pub mod transport;

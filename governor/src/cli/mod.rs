@@ -8,6 +8,7 @@
 //! them as `Ok(ExitCode)`. Wrong arguments exit with 2.
 
 pub mod check;
+pub mod load;
 pub mod log;
 
 use clap::{Parser, Subcommand};
@@ -30,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Check a configuration file whole; print every fault with its line
     Check(check::Args),
+    /// Diameter load: a client, a server, or both, with a report
+    Load(Box<load::Args>),
 }
 
 impl Cli {
@@ -40,6 +43,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Check(args) => check::run(args),
+            Command::Load(args) => load::run(*args),
         }
     }
 }
