@@ -66,7 +66,7 @@ pub struct Node {
     pub connect_timeout: Duration,
     /// How long a started message may take to arrive whole; default 10 s.
     pub message_timeout: Duration,
-    /// Longest message accepted, bytes, 4096 to 16777212; default 65536 (rule 11).
+    /// Longest message accepted, bytes, 4096 to [`crate::diameter::MAX_MESSAGE`]; default 65536 (rule 11).
     pub max_message: u32,
     /// Priority of a request by its DRMP value 0 to 15 (rule 7).
     pub drmp: [Priority; 16],

@@ -1,5 +1,6 @@
 //! AVPs (RFC 6733 section 4): a bounded, always advancing walk.
 
+use super::codes;
 use thiserror::Error;
 
 /// AVP flag V: a Vendor-ID follows.
@@ -67,9 +68,15 @@ pub struct Avps<'a> {
 // === impl Avp ===
 
 impl<'a> Avp<'a> {
-    /// Is it the AVP of that code without a vendor?
+    /// Is it the IETF's AVP of that code?
     pub const fn is(&self, code: u32) -> bool {
-        self.code == code && self.vendor.is_none()
+        self.code == code && self.is_ietf()
+    }
+
+    /// Is its code one of the IETF's? Senders must not write vendor 0, and where one does it means just that
+    /// (RFC 6733 section 4.1.1).
+    pub const fn is_ietf(&self) -> bool {
+        matches!(self.vendor, None | Some(0))
     }
 
     /// The data as Unsigned32, Integer32 or Enumerated; `None` unless it has 4 bytes.
@@ -77,7 +84,7 @@ impl<'a> Avp<'a> {
         Some(u32::from_be_bytes(self.data.try_into().ok()?))
     }
 
-    /// The data as UTF8String or DiameterIdentity; `None` unless it is UTF-8.
+    /// The data as `UTF8String` or `DiameterIdentity`; `None` unless it is UTF-8.
     pub fn str(&self) -> Option<&'a str> {
         std::str::from_utf8(self.data).ok()
     }
@@ -98,15 +105,19 @@ impl AvpError {
         }
     }
 
-    /// What belongs into Failed-AVP for it: its header as it came, with the length that header needs and zero fill
-    /// (RFC 6733 section 7.5). `avps` is what the failed walk ran over.
+    /// What belongs into Failed-AVP for it: its header as it came, with zeros for what of it is missing, and zeros as
+    /// the shortest data that its type allows, as far as a relay knows types (RFC 6733 section 7.1.5, 5014).
+    /// `avps` is what the failed walk ran over.
     pub fn failed_avp(&self, avps: &[u8]) -> Vec<u8> {
         let rest = avps.get(self.offset()..).unwrap_or_default();
         let vendor = rest.get(4).is_some_and(|flags| flags & VENDOR != 0);
-        let length: u8 = if vendor { 12 } else { 8 };
-        let mut out = vec![0; usize::from(length)];
+        let mut out = vec![0; if vendor { 12 } else { 8 }];
         let have = rest.len().min(out.len());
         out[..have].copy_from_slice(&rest[..have]);
+        if !vendor {
+            out.extend_from_slice(codes::shortest_data(u32::from_be_bytes([out[0], out[1], out[2], out[3]])));
+        }
+        let length = u8::try_from(out.len()).unwrap_or_default();
         out[5..8].copy_from_slice(&[0, 0, length]);
         out
     }

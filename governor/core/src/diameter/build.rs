@@ -31,9 +31,11 @@ impl Builder {
         })
     }
 
-    /// The answer to a request: its command, application, identifiers and P bit, R, E and T cleared.
+    /// The answer to a request: its command, application, identifiers and P bit, R, E and T cleared. The version is ours
+    /// even where the request's is another: the answer that says so (5011) has to be readable.
     pub fn answer(request: &Header) -> Self {
-        Self::new(&Header { length: 0, flags: Flags(request.flags.0 & Flags::PROXIABLE), ..*request })
+        let flags = Flags(request.flags.0 & Flags::PROXIABLE);
+        Self::new(&Header { version: Header::VERSION, length: 0, flags, ..*request })
     }
 
     /// Sets the E bit.
@@ -73,8 +75,8 @@ impl Builder {
         self
     }
 
-    /// Copies what an answer has to carry back: Session-Id first, and every Proxy-Info in order (RFC 6733 section 6.2).
-    /// Stops at the first malformed AVP.
+    /// Copies the Session-Id, which an answer starts with (RFC 6733 section 6.2), if one stands before the first
+    /// malformed AVP.
     #[must_use]
     pub fn session_of(mut self, request: &Message<'_>) -> Self {
         if let Some(session) = request.find(avp::SESSION_ID) {

@@ -67,3 +67,21 @@ pub mod avp {
     /// DRMP (RFC 7944)
     pub const DRMP: u32 = 301;
 }
+
+/// The shortest data, all zeros, that the base AVP of that code can have: 4 bytes where its type has just that size, none
+/// where it has no size of its own or is not known here.
+pub const fn shortest_data(code: u32) -> &'static [u8] {
+    match code {
+        avp::AUTH_APPLICATION_ID
+        | avp::ACCT_APPLICATION_ID
+        | avp::SUPPORTED_VENDOR_ID
+        | avp::VENDOR_ID
+        | avp::FIRMWARE_REVISION
+        | avp::RESULT_CODE
+        | avp::DISCONNECT_CAUSE
+        | avp::ORIGIN_STATE_ID
+        | avp::INBAND_SECURITY_ID
+        | avp::DRMP => &[0; 4],
+        _ => &[],
+    }
+}

@@ -25,9 +25,14 @@ pub enum FrameError {
     },
 }
 
+/// The longest message that is ever accepted, bytes. The 24-bit length could say 4 KiB more: that much is kept free for
+/// what we add to it, a Route-Record when it is forwarded, an answer's own AVPs beside the copied ones.
+pub const MAX_MESSAGE: u32 = 0xff_f000;
+
 /// The length in bytes of the message that `buffer` starts with: `None` while fewer bytes than that are in hand.
 ///
-/// Allocates nothing, and reads nothing before the 20 bytes of the header are there. `max` caps the length, in bytes.
+/// Allocates nothing, and judges nothing before the 20 bytes of the header are there: an answer to a bad one needs its
+/// identifiers. `max` caps the length, in bytes; more than [`MAX_MESSAGE`] is taken as that.
 pub fn frame(buffer: &[u8], max: u32) -> Result<Option<usize>, FrameError> {
     let Some(header) = buffer.first_chunk::<{ Header::LEN }>() else {
         return Ok(None);
@@ -40,6 +45,7 @@ pub fn frame(buffer: &[u8], max: u32) -> Result<Option<usize>, FrameError> {
     if bytes < Header::LEN || !bytes.is_multiple_of(4) {
         return Err(FrameError::Length(length));
     }
+    let max = max.min(MAX_MESSAGE);
     if length > max {
         return Err(FrameError::TooLong { length, max });
     }

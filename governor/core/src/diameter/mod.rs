@@ -14,7 +14,7 @@ pub mod routing_avps;
 
 pub use avp::{Avp, AvpError, Avps};
 pub use build::Builder;
-pub use frame::{FrameError, frame};
+pub use frame::{FrameError, MAX_MESSAGE, frame};
 pub use header::{Flags, Header};
 pub use routing_avps::RoutingAvps;
 

@@ -29,7 +29,7 @@ impl<'a> RoutingAvps<'a> {
         let mut found = Self::default();
         for avp in message.avps() {
             let avp = avp?;
-            if avp.vendor.is_some() {
+            if !avp.is_ietf() {
                 continue;
             }
             match avp.code {
