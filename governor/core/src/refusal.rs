@@ -40,6 +40,8 @@ pub mod code {
     pub const INVALID_AVP_LENGTH: u32 = 5014;
     /// `DIAMETER_INVALID_MESSAGE_LENGTH`
     pub const INVALID_MESSAGE_LENGTH: u32 = 5015;
+    /// DIAMETER_NO_COMMON_SECURITY
+    pub const NO_COMMON_SECURITY: u32 = 5017;
 }
 
 /// Why a connection (or a route) did not take a message.
