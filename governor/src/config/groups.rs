@@ -54,7 +54,7 @@ fn members(
 ) -> Vec<ConnectionIndex> {
     let mut connections = Vec::new();
     let members = section.texts(sink, "members");
-    if members.len() > MOST_MEMBERS || (members.is_empty() && section.has("members")) {
+    if members.len() > MOST_MEMBERS || section.is_empty_array("members") {
         let message = format!("must have 1 to {MOST_MEMBERS} elements, has {}", members.len());
         section.fault(sink, "members", message);
     }

@@ -102,14 +102,14 @@ const APPLICATION: Key = Key {
     name: "application",
     kind: Kind::Number { min: 0, max: u32::MAX },
     missing: Missing::Means("every application"),
-    source: "rule 7",
+    source: "RFC 6733 section 3",
     about: "Application-Id of the request's header.",
 };
 const COMMAND: Key = Key {
     name: "command",
     kind: Kind::Number { min: 0, max: 0xff_ffff },
     missing: Missing::Means("every command"),
-    source: "rule 7",
+    source: "RFC 6733 section 3",
     about: "Command code of the request's header.",
 };
 const CONVERGENCE: Key = Key {
@@ -524,7 +524,8 @@ pub const PRIORITY: Table = Table {
 /// `[[route]]`
 pub const ROUTE: Table = Table {
     heading: "[[route]]",
-    about: "Where matching requests go: the first route that matches, in file order.",
+    about: "Where matching requests go: the first route that matches, in file order. A request whose Destination-Host is one \
+            of the peers is tried on that peer's connections first, unless the route names a host itself.",
     keys: &[
         Key {
             name: "name",

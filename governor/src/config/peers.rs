@@ -62,7 +62,7 @@ pub fn read(sink: &mut Sink, root: &Section<'_, '_>, node: &node::Read, sets: &S
         }
         peers.peers.push(Peer { host, realm, connections: Vec::new() });
         let connections = section.tables(sink, "connection", keys::CONNECTION);
-        if connections.is_empty() && section.has("connection") {
+        if section.is_empty_array("connection") {
             section.fault(sink, "connection", "must have at least one element: a peer needs a connection");
         }
         for connection in connections {

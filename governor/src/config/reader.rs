@@ -105,6 +105,11 @@ impl<'a, 'i> Section<'a, 'i> {
         self.table.contains_key(name)
     }
 
+    /// Is the key an array without elements?
+    pub fn is_empty_array(&self, name: &str) -> bool {
+        self.table.get(name).and_then(|value| value.get_ref().as_array()).is_some_and(|array| array.is_empty())
+    }
+
     /// The value of a key; noted as a fault where a mandatory one is missing.
     fn value(&self, sink: &mut Sink, name: &str) -> Option<(&'a Value<'i>, &'static Key)> {
         let key = self.keys.key(name)?;

@@ -43,7 +43,7 @@ pub fn read_routes(sink: &mut Sink, root: &Section<'_, '_>, peers: &Directory) -
             }
         }
         let groups = section.tables(sink, "groups", keys::ROUTE_GROUP);
-        if groups.is_empty() && section.has("groups") {
+        if section.is_empty_array("groups") {
             section.fault(sink, "groups", "must have at least one element: a route needs a group of connections");
         }
         routes.push(Route {

@@ -16,7 +16,7 @@ pub fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Sets {
         if let Err(message) = reader::check_name(name.value) {
             sink.fault(&name.at, &path, message);
         }
-        if sets.len() == MOST_THROTTLE_SETS {
+        if sets.len() >= MOST_THROTTLE_SETS {
             sink.fault(&name.at, &path, format!("one throttle set too many, at most {MOST_THROTTLE_SETS} are allowed"));
         }
         let Some(table) = value.get_ref().as_table() else {
