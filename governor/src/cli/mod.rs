@@ -10,6 +10,7 @@
 pub mod check;
 pub mod load;
 pub mod log;
+pub mod replay;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ pub enum Command {
     Check(check::Args),
     /// Diameter load: a client, a server, or both, with a report
     Load(Box<load::Args>),
+    /// Run events through the core in simulated time: what would these settings have done?
+    Replay(replay::Args),
 }
 
 impl Cli {
@@ -44,6 +47,7 @@ impl Cli {
         match self.command {
             Command::Check(args) => check::run(args),
             Command::Load(args) => load::run(*args),
+            Command::Replay(args) => replay::run(args),
         }
     }
 }
