@@ -10,7 +10,9 @@
 pub mod erlang;
 pub mod freediameter;
 pub mod governor;
+pub mod kernel;
 pub mod netns;
+pub mod outcome;
 pub mod process;
 pub mod raw;
 pub mod scratch;
@@ -18,6 +20,7 @@ pub mod tshark;
 pub mod wait;
 
 pub use netns::NetNs;
+pub use outcome::Outcome;
 pub use process::Process;
 pub use scratch::Scratch;
 pub use wait::eventually;

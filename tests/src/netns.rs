@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, ensure};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
+use std::net::SocketAddrV4;
 use std::process::{Child, Command};
 
 /// A namespace without a name: it goes when the guard and the last process in it are gone. `lo` is up and has
@@ -38,6 +39,26 @@ impl NetNs {
             setns(&self.file, CloneFlags::CLONE_NEWNET).context("cannot enter the test's network namespace")?;
             body()
         })
+    }
+
+    /// Sets a kernel parameter of the namespace, `net/ipv4/tcp_rmem` for one.
+    pub fn sysctl(&self, name: &str, value: &str) -> Result<()> {
+        self.enter(|| {
+            std::fs::write(format!("/proc/sys/{name}"), value).with_context(|| format!("cannot set {name} to {value}"))
+        })
+    }
+
+    /// Does anything listen on that TCP address (IPv4)? Found without connecting, which a capture would show.
+    pub fn listens(&self, address: &str) -> Result<bool> {
+        let address: SocketAddrV4 = address.parse()?;
+        let text = self.enter(|| Ok(std::fs::read_to_string("/proc/thread-self/net/tcp")?))?;
+        let (ip, port) = (u32::from_ne_bytes(address.ip().octets()), address.port());
+        Ok(text.lines().any(|line| {
+            let mut cells = line.split_whitespace().skip(1);
+            let local = cells.next().unwrap_or_default();
+            let state = cells.nth(1).unwrap_or_default();
+            state == "0A" && (local == format!("{ip:08X}:{port:04X}") || local == format!("00000000:{port:04X}"))
+        }))
     }
 
     /// Starts a program in the namespace. Its mounts are the test's own (`ip netns exec` would hide the BPF file system).

@@ -165,12 +165,8 @@ pub fn judge(capture: &Path) -> Result<Wire> {
         }
     }
     if !faults.is_empty() {
-        let kept = keep(capture);
-        bail!(
-            "{} faults on the wire, capture kept as {kept}:\n{}",
-            faults.len(),
-            faults[..faults.len().min(20)].join("\n")
-        );
+        let first = faults[..faults.len().min(20)].join("\n");
+        bail!("{} faults on the wire ({}):\n{first}", faults.len(), capture.display());
     }
     ensure!(!wire.messages.is_empty(), "no Diameter message in the capture");
     Ok(wire)
@@ -186,9 +182,4 @@ fn numbers(cell: &str) -> Result<Vec<u32>> {
         .map(number)
         .collect::<Result<_, _>>()
         .context("a number of tshark's")
-}
-
-fn keep(capture: &Path) -> String {
-    let kept = std::env::temp_dir().join(format!("governor-test-{}.pcapng", std::process::id()));
-    std::fs::copy(capture, &kept).map_or_else(|e| e.to_string(), |_| kept.display().to_string())
 }

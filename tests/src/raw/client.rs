@@ -19,7 +19,7 @@ pub struct Client {
 
 /// What became of the requests.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct Tally {
     /// Requests sent.
     pub sent: u64,
     /// Answers by Result-Code.
@@ -49,7 +49,7 @@ impl Client {
 
     /// Offers `rate` requests/s for `length`, each with `payload` bytes more, answered or not (an open loop); then waits up
     /// to `patience` for what is outstanding.
-    pub fn offer(&mut self, rate: u32, length: Duration, payload: usize, patience: Duration) -> Result<Outcome> {
+    pub fn offer(&mut self, rate: u32, length: Duration, payload: usize, patience: Duration) -> Result<Tally> {
         let outstanding: Mutex<HashMap<u32, Instant>> = Mutex::new(HashMap::new());
         let lock = || outstanding.lock().unwrap_or_else(PoisonError::into_inner);
         let requests = u64::from(rate) * u64::try_from(length.as_millis())? / 1000;
@@ -81,7 +81,7 @@ impl Client {
                 }
                 Ok(sent)
             });
-            let mut outcome = Outcome::default();
+            let mut outcome = Tally::default();
             let mut deadline = None;
             loop {
                 let sending = !sender.is_finished();
@@ -118,7 +118,7 @@ impl Client {
     }
 }
 
-impl Outcome {
+impl Tally {
     /// Answers with that Result-Code.
     pub fn code(&self, code: u32) -> u64 {
         self.codes.get(&code).copied().unwrap_or(0)

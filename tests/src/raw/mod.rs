@@ -3,7 +3,7 @@
 mod client;
 mod server;
 
-pub use client::{Client, Outcome};
+pub use client::{Client, Tally};
 pub use server::{Conduct, Server};
 
 use crate::NetNs;
