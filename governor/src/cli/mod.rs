@@ -4,13 +4,14 @@
 //! 2. `pub mod verb;`, a line `Verb(verb::Args)` in [`Command`] whose doc comment is its help;
 //! 3. a line `Command::Verb(args) => verb::run(args)` in [`Cli::run`].
 //!
-//! A command that keeps running calls [`log::init`] first. An `Err` is printed as `governor: <chain of causes>` and exits with 1; a command with other codes by contract returns
-//! them as `Ok(ExitCode)`. Wrong arguments exit with 2.
+//! A command that keeps running calls [`log::init`] first. An `Err` is printed as `governor: <chain of causes>` and exits
+//! with 1; a command with other codes by contract returns them as `Ok(ExitCode)`. Wrong arguments exit with 2.
 
 pub mod check;
 pub mod load;
 pub mod log;
 pub mod replay;
+pub mod status;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ pub enum Command {
     Load(Box<load::Args>),
     /// Run events through the core in simulated time: what would these settings have done?
     Replay(replay::Args),
+    /// Show the running agent: levels, rates, pending requests, counters
+    Status(status::Args),
 }
 
 impl Cli {
@@ -48,6 +51,7 @@ impl Cli {
             Command::Check(args) => check::run(args),
             Command::Load(args) => load::run(*args),
             Command::Replay(args) => replay::run(args),
+            Command::Status(args) => status::run(args),
         }
     }
 }

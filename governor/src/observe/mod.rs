@@ -1,1 +1,4 @@
-//! observe
+//! What the running agent shows of itself: a snapshot of everything, and the control socket that gives it out.
+
+pub mod control;
+pub mod snapshot;
