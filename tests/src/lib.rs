@@ -7,6 +7,7 @@
 //!
 //! The tests need root and the packages that `cargo xtask setup` installs. One that misses something fails and says so.
 
+pub mod assist;
 pub mod erlang;
 pub mod freediameter;
 pub mod governor;

@@ -1,13 +1,14 @@
 //! `build`: both halves.
 
-use crate::host;
+use crate::{bpf, host};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Builds the program; gives the path of `governor`.
+/// Builds the kernel programs, then the program that embeds them; gives the path of `governor`.
 pub fn build(release: bool) -> Result<PathBuf> {
+    bpf::build()?;
     let mut cargo = host::cargo();
     cargo.args(["build", "--package", "governor", "--bin", "governor"]);
     if release {

@@ -1,5 +1,6 @@
 //! The workshop: everything between a fresh clone and a running, tested governor. A verb a file.
 
+mod bpf;
 mod build;
 mod host;
 mod run;
