@@ -55,15 +55,15 @@ const _: () = assert!(size_of::<EventRecord>() == 32);
 record! {
     /// Events that found the ring full, by the program that had them (map `lost`, one entry). The records stay right.
     pub struct LostEvents {
-        /// tp_btf `inet_sock_set_state`
+        /// `tp_btf` `inet_sock_set_state`
         pub inet_sock_set_state: u64,
-        /// tp_btf `sock_send_length`
+        /// `tp_btf` `sock_send_length`
         pub sock_send_length: u64,
-        /// fexit `inet_sendmsg`
+        /// `fexit` `inet_sendmsg`
         pub inet_sendmsg: u64,
-        /// fexit `inet6_sendmsg`
+        /// `fexit` `inet6_sendmsg`
         pub inet6_sendmsg: u64,
-        /// tp_btf `tcp_probe`
+        /// `tp_btf` `tcp_probe`
         pub tcp_probe: u64,
         /// raw tracepoint `sctp_probe`
         pub sctp_probe: u64,

@@ -12,7 +12,9 @@ mod level;
 mod meta;
 mod pressure;
 
-pub use connection::{CREATED_BY_KERNEL, ConnectionRecord, FAMILY_IPV4, FAMILY_IPV6, PROTOCOL_SCTP, PROTOCOL_TCP, state};
+pub use connection::{
+    CREATED_BY_KERNEL, ConnectionRecord, FAMILY_IPV4, FAMILY_IPV6, PROTOCOL_SCTP, PROTOCOL_TCP, state,
+};
 pub use event::{EventKind, EventRecord, LostEvents};
 pub use level::LevelRecord;
 pub use meta::{Meta, VERSION};

@@ -21,7 +21,7 @@ impl Thresholds {
     pub const OFF: Self = Self { onset: [0; 3], abatement: [0; 3] };
 
     /// The level after a measure of `queued` bytes in a buffer of `limit`, coming from level `from` (0 to 3).
-    #[inline(always)]
+    #[inline]
     pub fn level(&self, from: u32, queued: u32, limit: u32) -> u32 {
         let filled = u64::from(queued) * 100;
         let limit = u64::from(limit);

@@ -10,9 +10,7 @@ use aya_ebpf::helpers::bpf_ktime_get_ns;
 use aya_ebpf::macros::btf_tracepoint;
 use aya_ebpf::programs::BtfTracePointContext;
 use aya_log_ebpf::warn;
-use governor_common::{
-    CREATED_BY_KERNEL, ConnectionRecord, EventKind, FAMILY_IPV4, FAMILY_IPV6, LostEvents, state,
-};
+use governor_common::{CREATED_BY_KERNEL, ConnectionRecord, EventKind, FAMILY_IPV4, FAMILY_IPV6, LostEvents, state};
 
 #[btf_tracepoint(function = "inet_sock_set_state")]
 fn inet_sock_set_state(ctx: BtfTracePointContext) -> i32 {
@@ -93,10 +91,7 @@ fn addresses(sk: Object, family: u16) -> ([u8; 16], [u8; 16]) {
         },
         // SAFETY: likewise.
         FAMILY_IPV6 => unsafe {
-            (
-                offsets::copy(sk, offsets::SOCK_V6_RCV_SADDR.load()),
-                offsets::copy(sk, offsets::SOCK_V6_DADDR.load()),
-            )
+            (offsets::copy(sk, offsets::SOCK_V6_RCV_SADDR.load()), offsets::copy(sk, offsets::SOCK_V6_DADDR.load()))
         },
         _ => ([0; 16], [0; 16]),
     }

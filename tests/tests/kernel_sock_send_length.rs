@@ -1,4 +1,4 @@
-//! tp_btf `sock_send_length`: the outcome of sends and the send buffer's pressure.
+//! `tp_btf` `sock_send_length`: the outcome of sends and the send buffer's pressure.
 
 use anyhow::Result;
 use governor::kernel::{EventKind, occupancy};

@@ -126,7 +126,9 @@ fn install(made: &Path, object: &Path) -> Result<()> {
         return Ok(());
     }
     let Some(folder) = object.parent() else { bail!("{} is not a file's name", object.display()) };
-    fs::create_dir_all(folder).and_then(|()| fs::write(object, new)).with_context(|| format!("cannot write {}", object.display()))
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(object, new))
+        .with_context(|| format!("cannot write {}", object.display()))
 }
 
 #[cfg(test)]

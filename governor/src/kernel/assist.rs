@@ -86,7 +86,9 @@ impl Registration {
             family: if self.local.is_ipv4() { FAMILY_IPV4 } else { FAMILY_IPV6 },
             protocol: self.protocol,
             state: state::ESTABLISHED,
-            thresholds: self.pressure.map_or(Thresholds::OFF, |Pressure { onset, abatement }| Thresholds { onset, abatement }),
+            thresholds: self
+                .pressure
+                .map_or(Thresholds::OFF, |Pressure { onset, abatement }| Thresholds { onset, abatement }),
             ..ConnectionRecord::default()
         }
     }

@@ -191,6 +191,8 @@ impl Loading {
         let link = hooks::attach(&mut self.ebpf, &self.btf, hook).map_err(|e| hooks::explain(&e, machine))?;
         let Some(pins) = &self.pins else { return Ok(Link::Loose(link)) };
         let pinned = link.pin(pins.link(hook.name));
-        pinned.map(Link::Pinned).map_err(|e| hooks::missing(format!("its link cannot be pinned: {}", hooks::sentence(&e))))
+        pinned
+            .map(Link::Pinned)
+            .map_err(|e| hooks::missing(format!("its link cannot be pinned: {}", hooks::sentence(&e))))
     }
 }

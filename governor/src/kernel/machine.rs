@@ -101,8 +101,10 @@ impl Machine {
         }
         match &self.lockdown {
             Some(mode) => format!("the kernel is locked down ({mode}), which forbids reading kernel memory"),
-            None => "the capabilities are there, so the kernel does not support this hook or a security module forbids it"
-                .to_owned(),
+            None => {
+                "the capabilities are there, so the kernel does not support this hook or a security module forbids it"
+                    .to_owned()
+            }
         }
     }
 }
@@ -137,7 +139,13 @@ pub(super) fn ensure_bpffs(directory: &Path) -> Result<(), String> {
     }
     // SAFETY: three C strings, no flags, no data.
     let outcome = unsafe {
-        libc::mount(c"bpf".as_ptr(), c"/sys/fs/bpf".as_ptr(), c"bpf".as_ptr(), libc::MS_NOSUID | libc::MS_NODEV, std::ptr::null())
+        libc::mount(
+            c"bpf".as_ptr(),
+            c"/sys/fs/bpf".as_ptr(),
+            c"bpf".as_ptr(),
+            libc::MS_NOSUID | libc::MS_NODEV,
+            std::ptr::null(),
+        )
     };
     match outcome {
         0 => Ok(()),

@@ -45,8 +45,9 @@ fn option<T: Plain>(socket: BorrowedFd<'_>, name: libc::c_int) -> io::Result<T> 
     let mut value = T::default();
     let mut length = libc::socklen_t::try_from(size_of::<T>()).map_err(io::Error::other)?;
     // SAFETY: `value` is writable for `length` bytes, and any bytes are a value of a `Plain` type.
-    let outcome =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &raw mut length) };
+    let outcome = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &raw mut length)
+    };
     if outcome == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
