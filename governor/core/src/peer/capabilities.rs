@@ -282,7 +282,7 @@ fn read(message: &Message<'_>) -> Result<Remote, CapabilitiesError> {
 
     for avp in message.avps() {
         let avp = avp.map_err(|e| malformed(&e, e.failed_avp(bytes)))?;
-        if avp.vendor.is_some() {
+        if !avp.is_ietf() {
             continue;
         }
         match avp.code {
@@ -307,18 +307,23 @@ fn read(message: &Message<'_>) -> Result<Remote, CapabilitiesError> {
             _ => {}
         }
     }
+    // In the order of the RFC's grammar, so that the first that is missing is the one named.
+    let origin_host = host.required(0)?;
+    let origin_realm = realm.required(0)?;
     if !has_address {
         return Err(missing(avp::HOST_IP_ADDRESS, "Host-IP-Address", 6));
     }
+    let vendor_id = Some(vendor.required(4)?);
+    let product_name = Some(product.required(0)?);
     if security == Some(false) {
         return Err(CapabilitiesError::NoCommonSecurity);
     }
     applications.finish();
     Ok(Remote {
-        origin_host: host.required(0)?,
-        origin_realm: realm.required(0)?,
-        vendor_id: Some(vendor.required(4)?),
-        product_name: Some(product.required(0)?),
+        origin_host,
+        origin_realm,
+        vendor_id,
+        product_name,
         firmware_revision: firmware.value,
         applications,
         origin_state_id: state.value,
@@ -386,7 +391,7 @@ fn vendor_specific(group: &Avp<'_>, applications: &mut Applications) -> Result<(
     let within = |error: CapabilitiesError| error.within(group.code);
     for inner in group.grouped() {
         let inner = inner.map_err(|e| within(malformed(&e, e.failed_avp(group.data))))?;
-        if inner.vendor.is_some() {
+        if !inner.is_ietf() {
             continue;
         }
         match inner.code {

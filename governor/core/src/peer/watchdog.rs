@@ -1,4 +1,9 @@
 //! The watchdog of RFC 3539, appendix A, as a table without time: its timer is the machine's.
+//!
+//! How long a peer that falls silent is kept, Tw being the configured interval and each of the three jittered by up to
+//! 2 s either way: a DWR after Tw of silence, no new requests (SUSPECT, failover) after one more, closed after a third.
+//! With the least Tw of 6 s: suspect after 8 to 16 s, closed after 12 to 24 s; with the default of 30 s: 56 to 64 s and
+//! 84 to 96 s.
 
 /// The status of the peer control block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,7 +1,12 @@
 //! The machine on its own and in pairs.
 
+mod capabilities;
+mod field_bugs;
+mod machine_rows;
+mod operations;
 mod pair;
 mod two_machines;
+mod watchdog_rows;
 
 use super::{CloseReason, Config, Event, Local, Machine, Remote, Side};
 use crate::diameter::Message;

@@ -36,6 +36,7 @@ pub(super) struct Node {
     /// Nobody gets through to this node's address.
     pub(super) unreachable: bool,
     pub(super) events: Vec<(Time, Event)>,
+    life: Life,
     /// Names of the messages it has sent.
     pub(super) sent: Vec<(Time, Side, &'static str)>,
     config: Config,
@@ -60,7 +61,16 @@ impl Pair {
             tune(&mut config);
             let local = local(hosts[me]);
             let machine = Machine::new(Time::ZERO, config.clone(), Arc::clone(&local), seed * 2 + me as u64);
-            Node { machine, local, connecting: None, unreachable: false, events: vec![], sent: vec![], config }
+            Node {
+                machine,
+                local,
+                connecting: None,
+                unreachable: false,
+                events: vec![],
+                life: Life::default(),
+                sent: vec![],
+                config,
+            }
         };
         Self { now: Time::ZERO, nodes: [node(0), node(1)], connections: vec![], steps: 0 }
     }
@@ -91,6 +101,7 @@ impl Pair {
         }
         let node = &mut self.nodes[me];
         node.connecting = None;
+        node.life = Life::default();
         node.machine = Machine::new(self.now, node.config.clone(), Arc::clone(&node.local), seed);
     }
 
@@ -112,9 +123,10 @@ impl Pair {
         }
     }
 
-    /// Transport connections that at least one end still holds.
+    /// Transport connections that at least one machine still holds. One that was accepted and never brought a CER is the
+    /// caller's to time out.
     pub(super) fn open_connections(&self) -> usize {
-        self.connections.iter().filter(|c| c.ends.iter().any(|e| !e.closed)).count()
+        self.connections.iter().filter(|c| c.ends.iter().any(|e| !e.closed && e.side.is_some())).count()
     }
 
     pub(super) fn events(&self, me: usize) -> Vec<&Event> {
@@ -143,7 +155,8 @@ impl Pair {
         self.run_until(self.now + span);
     }
 
-    fn next_wake(&self) -> Option<Time> {
+    /// When something happens next; `None`: never again.
+    pub(super) fn next_wake(&self) -> Option<Time> {
         let timers = self.nodes.iter().filter_map(|n| n.machine.poll_timeout().map(|t| t.max(self.now)));
         let connects = self.nodes.iter().filter_map(|n| n.connecting);
         let packets =
@@ -228,6 +241,7 @@ impl Pair {
         }
         while let Some(event) = self.nodes[me].machine.poll_event() {
             self.nodes[me].events.push((self.now, event.clone()));
+            self.nodes[me].life.take(&event);
             match event {
                 Event::Connect => {
                     assert!(self.nodes[me].connecting.is_none(), "one attempt at a time");
@@ -239,7 +253,9 @@ impl Pair {
             polls += 1;
         }
         assert!(polls < 16, "{polls} polls after one call");
-        assert!(self.nodes[me].machine.poll_timeout().is_none_or(|at| at > self.now) || polls < 16);
+        let node = &self.nodes[me];
+        assert_eq!(node.machine.side().is_some(), node.life.open);
+        assert_eq!(node.machine.is_up(), node.life.up && node.machine.is_open());
     }
 
     fn transmit(&mut self, me: usize, side: Side, bytes: Bytes) {
@@ -259,6 +275,32 @@ impl Pair {
         connection.ends[me].closed = true;
         connection.ends[me].side = None;
         connection.ends[1 - me].incoming.push_back((due, Packet::Fin));
+    }
+}
+
+/// What a caller believes from the events alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Life {
+    pub(super) open: bool,
+    pub(super) up: bool,
+    suspect: bool,
+}
+
+impl Life {
+    /// Each event fits what went before.
+    pub(super) fn take(&mut self, event: &Event) {
+        let ok = match event {
+            Event::Connect | Event::Disconnect { .. } => true,
+            Event::Opened { .. } => !std::mem::replace(&mut self.open, true),
+            Event::Up { .. } => self.open && !self.suspect && !std::mem::replace(&mut self.up, true),
+            Event::Suspect => !std::mem::replace(&mut self.suspect, true) && std::mem::replace(&mut self.up, false),
+            Event::Recovered => {
+                self.open && std::mem::replace(&mut self.suspect, false) && !std::mem::replace(&mut self.up, true)
+            }
+            Event::Draining => self.open,
+            Event::Down { .. } => std::mem::take(self).open,
+        };
+        assert!(ok, "{event:?} does not fit what went before: {self:?}");
     }
 }
 
