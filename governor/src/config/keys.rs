@@ -286,7 +286,7 @@ pub const NODE: Table = Table {
         },
         Key {
             name: "max_message",
-            kind: Kind::Number { min: 4096, max: 0xff_fffc },
+            kind: Kind::Number { min: 4096, max: 0xff_f000 },
             missing: Missing::Value("65536"),
             source: "rule 11",
             about: "Longest message accepted, in bytes; a longer one closes its connection.",
