@@ -8,11 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+/// The oldest compiler that knows the kernel crate's edition.
+pub const OLDEST: (u32, u32) = (1, 85);
+
 /// A compiler that can build `core` for the BPF target: its standard library's source lies beside it.
 #[derive(Debug)]
 pub struct Toolchain {
     /// Whose and which, for people.
     pub name: String,
+    /// The LLVM version whose bitcode it writes: the linker has to read it.
+    pub llvm: u32,
     kind: Kind,
 }
 
@@ -61,13 +66,17 @@ impl Toolchain {
         if !Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/core").is_dir() {
             return None;
         }
-        let version = host::output(kind.rustc().arg("--version"))?;
+        let version = host::output(kind.rustc().args(["--version", "--verbose"]))?;
+        let (release, llvm) = read_version(&version)?;
+        if release < OLDEST {
+            return None;
+        }
         let whose = match kind {
             Kind::Nightly => "rustup's nightly",
             Kind::Debian if !Path::new("/usr/bin/cargo").is_file() => return None,
             Kind::Debian => "Debian's",
         };
-        Some(Self { name: format!("{whose} {}", version.trim()), kind })
+        Some(Self { name: format!("{whose} {}", version.lines().next().unwrap_or_default()), llvm, kind })
     }
 
     fn cargo(&self) -> Command {
@@ -99,6 +108,14 @@ impl Kind {
         }
         rustc
     }
+}
+
+/// Release and LLVM version in what `rustc -vV` prints.
+fn read_version(text: &str) -> Option<((u32, u32), u32)> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let mut release = field("release: ")?.split('.').map_while(|n| n.parse().ok());
+    let llvm = field("LLVM version: ")?.split('.').next()?.parse().ok()?;
+    Some(((release.next()?, release.next()?), llvm))
 }
 
 /// Debug information is pinned for the crate and all it is linked from: where only parts have it, some kernels refuse the
@@ -133,8 +150,16 @@ fn install(made: &Path, object: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::install;
+    use super::{install, read_version};
     use std::fs;
+
+    #[test]
+    fn release_and_llvm_are_read_from_rustc() {
+        let text = "rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball)\nrelease: 1.96.0\nLLVM version: 22.1.8\n";
+        assert_eq!(read_version(text), Some(((1, 96), 22)));
+        assert_eq!(read_version("release: 1.97.0-nightly\nLLVM version: 22.1.4\n"), Some(((1, 97), 22)));
+        assert_eq!(read_version("rustc 1.96.0\n"), None);
+    }
 
     #[test]
     fn an_object_that_comes_out_the_same_keeps_its_time() -> anyhow::Result<()> {

@@ -2,30 +2,23 @@
 //! with `rust-src` or Debian's rustc will do.
 
 use super::{Report, apt};
+use crate::bpf::{self, Toolchain};
 use crate::host;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// What the kernel crate's edition needs.
-const OLDEST: (u32, u32) = (1, 85);
 /// The bpf-linker line, and the LLVM versions that it links with.
 const LINKER: &str = "^0.13";
 const LLVM: [u32; 3] = [21, 22, 23];
 /// The compilers that Debian releases have: with the source of the standard library, and a cargo.
 const DEBIAN: [[&str; 3]; 2] = [["rustc-web", "rust-web-src", "cargo-web"], ["rustc", "rust-src", "cargo"]];
 
-/// A compiler for the kernel half.
-struct Compiler {
-    name: String,
-    llvm: u32,
-}
-
 /// Installs what is missing of the tool-chain.
 pub fn ensure(report: &mut Report) -> Result<()> {
-    let compiler = match compiler() {
-        Some(compiler) => compiler,
-        None => install_compiler(report)?,
+    let compiler = match bpf::find_toolchain() {
+        Ok(compiler) => compiler,
+        Err(_) => install_compiler(report)?,
     };
     report.found(&format!("a compiler for the kernel half: {}", compiler.name));
     if let Some(version) = linker() {
@@ -35,59 +28,17 @@ pub fn ensure(report: &mut Report) -> Result<()> {
     install_linker(&compiler, report)
 }
 
-/// The compiler that is there: rustup's nightly first, as one with its source was installed for just this.
-fn compiler() -> Option<Compiler> {
-    nightly().or_else(debian)
-}
-
-fn nightly() -> Option<Compiler> {
-    let rustc = || {
-        let mut rustc = Command::new("rustup");
-        host::scrub(&mut rustc).args(["run", "nightly", "rustc"]);
-        rustc
-    };
-    with_source("rustup's nightly", rustc)
-}
-
-fn debian() -> Option<Compiler> {
-    let rustc = || {
-        let mut rustc = Command::new("/usr/bin/rustc");
-        host::scrub(&mut rustc);
-        rustc
-    };
-    with_source("Debian's", rustc).filter(|_| Path::new("/usr/bin/cargo").is_file())
-}
-
-fn with_source(whose: &str, rustc: impl Fn() -> Command) -> Option<Compiler> {
-    let root = host::output(rustc().args(["--print", "sysroot"]))?;
-    if !Path::new(root.trim()).join("lib/rustlib/src/rust/library/core").is_dir() {
-        return None;
-    }
-    let version = host::output(rustc().arg("--version").arg("--verbose"))?;
-    let (release, llvm) = read_version(&version)?;
-    (release >= OLDEST)
-        .then(|| Compiler { name: format!("{whose} {}", version.lines().next().unwrap_or_default()), llvm })
-}
-
-/// Release and LLVM version in what `rustc -vV` prints.
-fn read_version(text: &str) -> Option<((u32, u32), u32)> {
-    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-    let mut release = field("release: ")?.split('.').map_while(|n| n.parse().ok());
-    let llvm = field("LLVM version: ")?.split('.').next()?.parse().ok()?;
-    Some(((release.next()?, release.next()?), llvm))
-}
-
-fn install_compiler(report: &mut Report) -> Result<Compiler> {
+fn install_compiler(report: &mut Report) -> Result<Toolchain> {
     apt::update(report)?;
     let mut reasons = Vec::new();
     for packages in DEBIAN {
-        let recent = apt::candidate(packages[0]).as_deref().and_then(major_minor).is_some_and(|v| v >= OLDEST);
+        let recent = apt::candidate(packages[0]).as_deref().and_then(major_minor).is_some_and(|v| v >= bpf::OLDEST);
         if !recent || apt::candidate(packages[1]).is_none() {
-            reasons.push(format!("no {} of at least {}.{} in this Debian", packages[0], OLDEST.0, OLDEST.1));
+            reasons.push(format!("no {} of at least {}.{} in this Debian", packages[0], bpf::OLDEST.0, bpf::OLDEST.1));
             continue;
         }
         match apt::install(&packages, report) {
-            Ok(()) => return debian().context("Debian's compiler is installed, and its library source is not found"),
+            Ok(()) => return bpf::find_toolchain(),
             Err(error) => reasons.push(format!("{error:#}")),
         }
     }
@@ -96,7 +47,7 @@ fn install_compiler(report: &mut Report) -> Result<Compiler> {
         let mut rustup = Command::new("rustup");
         host::scrub(&mut rustup).args(["toolchain", "install", "nightly", "--profile", "minimal"]);
         match host::check(rustup.args(["--component", "rust-src"])) {
-            Ok(()) => return nightly().context("rustup's nightly is installed, and its library source is not found"),
+            Ok(()) => return bpf::find_toolchain(),
             Err(error) => reasons.push(format!("{error:#}")),
         }
     }
@@ -115,11 +66,12 @@ fn linker() -> Option<(String, String)> {
     Some((version.trim().to_owned(), path.display().to_string()))
 }
 
-fn install_linker(compiler: &Compiler, report: &mut Report) -> Result<()> {
+fn install_linker(compiler: &Toolchain, report: &mut Report) -> Result<()> {
     // A linker reads what its own or an older LLVM has written: the version nearest to the compiler's comes first.
     let fitting = LLVM.into_iter().filter(|version| *version >= compiler.llvm);
     let package = |version: u32| format!("llvm-{version}-dev");
-    let there = |version: &u32| Path::new(&format!("/usr/lib/llvm-{version}/lib")).is_dir() && llvm_config(*version);
+    // The development files, not the run-time library alone.
+    let there = |version: &u32| Path::new(&format!("/usr/lib/llvm-{version}/include/llvm-c/Core.h")).is_file();
     let version = if let Some(version) = fitting.clone().find(there) {
         version
     } else {
@@ -148,22 +100,9 @@ fn install_linker(compiler: &Compiler, report: &mut Report) -> Result<()> {
     linker().map(drop).context("bpf-linker is installed and does not run")
 }
 
-/// Are LLVM's development files there, not the run-time library alone?
-fn llvm_config(version: u32) -> bool {
-    Path::new(&format!("/usr/lib/llvm-{version}/include/llvm-c/Core.h")).is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn release_and_llvm_are_read_from_rustc() {
-        let text = "rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball)\nrelease: 1.96.0\nLLVM version: 22.1.8\n";
-        assert_eq!(read_version(text), Some(((1, 96), 22)));
-        assert_eq!(read_version("release: 1.97.0-nightly\nLLVM version: 22.1.4\n"), Some(((1, 97), 22)));
-        assert_eq!(read_version("rustc 1.96.0\n"), None);
-    }
 
     #[test]
     fn a_debian_version_gives_its_first_two_numbers() {
