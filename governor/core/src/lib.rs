@@ -6,6 +6,7 @@
 //! what to send, when to call again and what happened, getters change nothing. `now` never goes back.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod congestion;
 pub mod diameter;
 pub mod level;

@@ -6,6 +6,8 @@ use crate::level::Level;
 pub mod code {
     /// `DIAMETER_SUCCESS`
     pub const SUCCESS: u32 = 2001;
+    /// `DIAMETER_COMMAND_UNSUPPORTED`
+    pub const COMMAND_UNSUPPORTED: u32 = 3001;
     /// `DIAMETER_UNABLE_TO_DELIVER`
     pub const UNABLE_TO_DELIVER: u32 = 3002;
     /// `DIAMETER_REALM_NOT_SERVED`
@@ -97,6 +99,22 @@ impl Refusal {
             Self::ApplicationUnsupported => "application_unsupported",
             Self::Loop => "loop",
             Self::AttemptsExhausted => "attempts_exhausted",
+        }
+    }
+
+    /// The Error-Message of the answer: which rule refused.
+    pub const fn error_message(self) -> &'static str {
+        match self {
+            Self::Cpl(Level::UNAVAILABLE) | Self::NoConnection => "no connection of the route is up",
+            Self::Cpl(_) => "held back by the congestion level (CPL) of every connection of the route",
+            Self::PendingLimit => "held back by the pending transaction limit (pending_limit)",
+            Self::RateLimit => "held back by the egress message rate (max_rate)",
+            Self::Group => "held back by the egress throttle group",
+            Self::NoRoute => "no route matches this request",
+            Self::RealmNotServed => "no route serves this realm",
+            Self::ApplicationUnsupported => "no connection of the route supports this application",
+            Self::Loop => "this node's identity is in the request already",
+            Self::AttemptsExhausted => "no connection that was tried gave an answer",
         }
     }
 

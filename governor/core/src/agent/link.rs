@@ -1,0 +1,103 @@
+//! Links: the transport connections, whoever is at their other end.
+
+use super::outbox::Outbox;
+use crate::peer::Side;
+use crate::settings::ConnectionIndex;
+use crate::time::Time;
+use std::net::IpAddr;
+
+/// A handle of a link; a stale one finds nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+}
+
+impl LinkId {
+    /// A small number that no other link in use has, for the shell's own tables.
+    pub const fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// What a link is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Accepted, and its CER not yet seen.
+    Unknown {
+        /// When to give up.
+        deadline: Time,
+    },
+    /// It serves a slot.
+    Slot {
+        /// The slot.
+        connection: ConnectionIndex,
+        /// Who opened it.
+        side: Side,
+    },
+    /// It is written empty and closed.
+    Closing,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub used: Use,
+    pub local: Vec<IpAddr>,
+    pub outbox: Outbox,
+    /// When the message that has begun to arrive must be whole.
+    pub partial: Option<Time>,
+    /// Is it in the list of links to write?
+    pub dirty: bool,
+}
+
+/// The links by handle.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    entries: Vec<(u32, Option<Link>)>,
+    free: Vec<u32>,
+}
+
+// === impl Links ===
+
+impl Links {
+    pub fn insert(&mut self, used: Use, local: Vec<IpAddr>) -> LinkId {
+        let link = Link { used, local, outbox: Outbox::default(), partial: None, dirty: false };
+        if let Some(index) = self.free.pop() {
+            let (generation, slot) = &mut self.entries[index as usize];
+            *slot = Some(link);
+            return LinkId { index, generation: *generation };
+        }
+        self.entries.push((0, Some(link)));
+        LinkId { index: u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX), generation: 0 }
+    }
+
+    pub fn get(&self, id: LinkId) -> Option<&Link> {
+        self.entries.get(id.index as usize).filter(|(g, _)| *g == id.generation)?.1.as_ref()
+    }
+
+    pub fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.entries.get_mut(id.index as usize).filter(|(g, _)| *g == id.generation)?.1.as_mut()
+    }
+
+    pub fn used_for(&self, id: LinkId) -> Option<Use> {
+        self.get(id).map(|link| link.used)
+    }
+
+    pub fn remove(&mut self, id: LinkId) {
+        if let Some((generation, slot)) = self.entries.get_mut(id.index as usize)
+            && *generation == id.generation
+            && slot.take().is_some()
+        {
+            *generation = generation.wrapping_add(1);
+            self.free.push(id.index);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

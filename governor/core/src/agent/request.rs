@@ -1,0 +1,431 @@
+//! A request's way: what it is, where it may go, and what happens when the place it went to fails.
+
+use super::link::Use;
+use super::outbox::Cargo;
+use super::timers::Timer;
+use super::{Agent, LinkId};
+use crate::diameter::codes::application;
+use crate::diameter::{Message, RoutingAvps, forward};
+use crate::level::Priority;
+use crate::refusal::{Refusal, code};
+use crate::routing::{PriorityRequest, RouteRequest, Target, TransactionId, priority};
+use crate::settings::{ConnectionIndex, PeerIndex};
+use crate::time::Time;
+use bytes::BytesMut;
+
+/// What is known of a pending request. Its buffers are reused by the next one.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    /// Where it came from.
+    pub ingress: LinkId,
+    /// The hop-by-hop identifier that it came with.
+    pub hop_by_hop: u32,
+    /// As it came, for sending it again.
+    pub message: Vec<u8>,
+    pub plan: Plan,
+    /// The connection it is on, and the identifier that it has there.
+    pub egress: Option<(ConnectionIndex, u32)>,
+    /// Connections that it was sent on before.
+    pub tried: Vec<ConnectionIndex>,
+    /// Connections it was sent on, the present one included.
+    pub attempts: u8,
+}
+
+/// What decides where a request may go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Plan {
+    pub ingress: ConnectionIndex,
+    pub target: Target,
+    pub priority: Priority,
+    pub application: u32,
+    /// The configured peer that is its Destination-Host.
+    pub destination: Option<PeerIndex>,
+}
+
+/// Why a request is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It is not: this is the first time, or it was never written.
+    No,
+    /// Its connection was lost or gave no answer in time: the T bit is set (rule 5).
+    Lost,
+    /// A peer refused it with an answer of its own: no T bit.
+    Answered,
+}
+
+// === impl Agent ===
+
+impl Agent {
+    pub(super) fn handle_request(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        ingress: ConnectionIndex,
+        message: &Message<'_>,
+    ) {
+        let header = message.header;
+        self.slots[ingress.get()].counters.requests_received += 1;
+        if header.flags.is_error() {
+            // RFC 6733 section 3: the E bit must not be set in a request.
+            self.reject(now, link, message, code::INVALID_HDR_BITS, "the E bit is set in a request", None);
+            return;
+        }
+        let avps = match RoutingAvps::scan(message, &self.local.origin_host) {
+            Ok(avps) => avps,
+            Err(error) => {
+                self.slots[ingress.get()].counters.malformed += 1;
+                self.reject_avp(now, link, message, error);
+                return;
+            }
+        };
+        if avps.looped {
+            self.refuse(now, link, message, Refusal::Loop);
+            return;
+        }
+        if header.application == application::BASE || !header.flags.is_proxiable() {
+            // RFC 6733 section 3: without the P bit a message is processed here, and a relay processes none but its own.
+            let text = "a relay processes only its own peer messages; this request is not proxiable";
+            self.reject(now, link, message, code::COMMAND_UNSUPPORTED, text, None);
+            return;
+        }
+        let settings = &self.settings;
+        let priority = priority(
+            settings,
+            &PriorityRequest {
+                application: header.application,
+                command: header.command,
+                ingress_peer: Some(&settings.peer_of(ingress).host),
+                realm: avps.destination_realm,
+                drmp: avps.drmp,
+            },
+        );
+        let route = RouteRequest {
+            application: header.application,
+            command: header.command,
+            destination_host: avps.destination_host,
+            destination_realm: avps.destination_realm,
+        };
+        let target = match self.table.find(settings, &route) {
+            Ok(target) => target,
+            Err(refusal) => {
+                self.refuse(now, link, message, refusal);
+                return;
+            }
+        };
+        let destination =
+            target.peer.or_else(|| avps.destination_host.and_then(|host| self.table.peer(host)));
+        let plan = Plan { ingress, target, priority, application: header.application, destination };
+        let id = self.transactions.insert();
+        match self.place(now, id, &plan, &[], message.bytes(), Again::No) {
+            Ok(egress) => {
+                if let Some(t) = self.transactions.get_mut(id) {
+                    t.ingress = link;
+                    t.hop_by_hop = header.hop_by_hop;
+                    t.message.clear();
+                    t.message.extend_from_slice(message.bytes());
+                    t.plan = plan;
+                    t.egress = Some(egress);
+                    t.tried.clear();
+                    t.attempts = 1;
+                }
+                self.transactions.set_deadline(id, now + self.settings.node.answer_timeout);
+            }
+            Err(refusal) => {
+                self.transactions.remove(id);
+                self.refuse(now, link, message, refusal);
+            }
+        }
+    }
+
+    /// Puts a request on the first connection that takes it: the addressed peer's, then the route's, in their order.
+    ///
+    /// # Errors
+    /// The refusal of the last connection that was tried; when none was up, why.
+    fn place(
+        &mut self,
+        now: Time,
+        id: TransactionId,
+        plan: &Plan,
+        tried: &[ConnectionIndex],
+        bytes: &[u8],
+        again: Again,
+    ) -> Result<(ConnectionIndex, u32), Refusal> {
+        let mut refusal = Refusal::NoConnection;
+        let peer = plan.target.peer;
+        if let Some(peer) = peer {
+            let count = self.settings.peers[peer.get()].connections.len();
+            let turn = self.peer_turns[peer.get()];
+            self.peer_turns[peer.get()] = (turn + 1) % count.max(1);
+            for step in 0..count {
+                let connection = self.settings.peers[peer.get()].connections[(turn + step) % count];
+                match self.try_on(now, id, plan, tried, connection, bytes, again) {
+                    Ok(hop_by_hop) => return Ok((connection, hop_by_hop)),
+                    Err(why) => refusal = worse(refusal, why),
+                }
+            }
+        }
+        if let Some(route) = plan.target.route {
+            let mut candidates = self.selection.start(route);
+            loop {
+                let slots = &self.slots;
+                let Some(connection) = self.selection.next(&mut candidates, |c| slots[c.get()].is_up()) else {
+                    break;
+                };
+                if peer.is_some_and(|peer| self.settings.connections[connection.get()].peer == peer) {
+                    continue;
+                }
+                match self.try_on(now, id, plan, tried, connection, bytes, again) {
+                    Ok(hop_by_hop) => return Ok((connection, hop_by_hop)),
+                    Err(why) => refusal = worse(refusal, why),
+                }
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Lets one request out on one connection, or says why not.
+    #[expect(clippy::too_many_arguments, reason = "one request's whole context, on the hot path")]
+    fn try_on(
+        &mut self,
+        now: Time,
+        id: TransactionId,
+        plan: &Plan,
+        tried: &[ConnectionIndex],
+        connection: ConnectionIndex,
+        bytes: &[u8],
+        again: Again,
+    ) -> Result<u32, Refusal> {
+        let egress_peer = self.settings.connections[connection.get()].peer;
+        let ingress_peer = self.settings.connections[plan.ingress.get()].peer;
+        let slot = &mut self.slots[connection.get()];
+        // A request never goes back to the peer it came from, nor twice to a connection that failed it.
+        if !slot.is_up() || egress_peer == ingress_peer || tried.contains(&connection) {
+            return Err(Refusal::NoConnection);
+        }
+        if !slot.supports(plan.application) {
+            return Err(Refusal::ApplicationUnsupported);
+        }
+        let Some(link) = slot.link() else { return Err(Refusal::NoConnection) };
+        let to_this_peer = plan.destination == Some(egress_peer);
+        let group = slot.group.map(usize::from);
+        let admitted = slot
+            .congestion
+            .admit_request(now, plan.priority, to_this_peer)
+            .and_then(|()| self.pending.admit())
+            .and_then(|()| match group {
+                Some(group) => self.groups[group].admit(now, plan.priority),
+                None => Ok(()),
+            });
+        if let Err(refusal) = admitted {
+            slot.counters.count_held_back(plan.priority, refusal);
+            slot.last_refusal = Some((now, plan.priority, refusal));
+            return Err(refusal);
+        }
+        let hop_by_hop = slot.hop_by_hop.insert(id);
+        slot.congestion.handle_request_sent(now);
+        slot.counters.requests_sent += 1;
+        match again {
+            Again::No => {}
+            Again::Lost => slot.counters.retransmitted += 1,
+            Again::Answered => slot.counters.retried += 1,
+        }
+        self.pending.take();
+        if let Some(at) = slot.group {
+            let group = &mut self.groups[usize::from(at)];
+            group.handle_request_sent(now);
+            if let Some(next) = group.poll_timeout() {
+                self.timers.schedule(Timer::Group(at), next);
+            }
+        }
+        let route_record = self.slots[plan.ingress.get()].route_record.clone();
+        if let Some(l) = self.links.get_mut(link) {
+            l.outbox.push(Cargo::Request(id), |out| {
+                forward::request(out, bytes, hop_by_hop, &route_record, again == Again::Lost);
+            });
+        }
+        self.mark_dirty(link);
+        self.touch(connection);
+        Ok(hop_by_hop)
+    }
+
+    /// Answers a request that no connection took, and counts why.
+    pub(super) fn refuse(&mut self, now: Time, link: LinkId, request: &Message<'_>, refusal: Refusal) {
+        self.totals.count_refused(refusal);
+        let result_code = refusal.result_code(self.settings.node.busy_result_code);
+        let verdict = crate::diameter::answer::Verdict {
+            result_code,
+            error_message: refusal.error_message(),
+            failed_avp: None,
+        };
+        let answer =
+            crate::diameter::answer::answer(request, &self.local.origin_host, &self.local.origin_realm, &verdict);
+        self.send_answer_of_ours(now, link, &answer);
+    }
+
+    /// Queues an answer that we built, unless nothing may leave on its link.
+    pub(super) fn send_answer_of_ours(&mut self, now: Time, link: LinkId, answer: &[u8]) {
+        if let Some(connection) = self.requester(now, link) {
+            self.send_answer(now, link, connection, |out| out.extend_from_slice(answer));
+        }
+    }
+
+    /// Queues an answer on a link that serves that slot.
+    pub(super) fn send_answer(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        connection: ConnectionIndex,
+        write: impl FnOnce(&mut BytesMut),
+    ) {
+        let slot = &mut self.slots[connection.get()];
+        slot.congestion.handle_answer_sent(now);
+        slot.counters.answers_sent += 1;
+        if let Some(l) = self.links.get_mut(link) {
+            l.outbox.push(Cargo::Answer, write);
+        }
+        self.mark_dirty(link);
+        self.touch(connection);
+    }
+
+    /// Frees what a request holds on its present connection. The record itself stays.
+    pub(super) fn release(&mut self, connection: ConnectionIndex) {
+        let slot = &mut self.slots[connection.get()];
+        // A connection that went down has cleared its count already.
+        if !slot.congestion.is_down() {
+            slot.congestion.handle_released();
+        }
+        if let Some(group) = slot.group {
+            self.groups[usize::from(group)].handle_released();
+        }
+        self.pending.release();
+    }
+
+    /// Tries a request again elsewhere. On failure the record and its message are left for the caller to answer from.
+    ///
+    /// # Errors
+    /// Why no other connection took it, or [`Refusal::AttemptsExhausted`].
+    pub(super) fn send_again(&mut self, now: Time, id: TransactionId, again: Again) -> Result<(), Refusal> {
+        let Some(t) = self.transactions.get_mut(id) else { return Ok(()) };
+        let present = t.egress.take();
+        if again != Again::No {
+            t.tried.extend(present.map(|(connection, _)| connection));
+            if t.attempts >= self.settings.node.max_attempts {
+                return Err(Refusal::AttemptsExhausted);
+            }
+        }
+        let plan = t.plan;
+        // Taken out for the time of the call, and put back: the record keeps its buffers.
+        let message = std::mem::take(&mut t.message);
+        let tried = std::mem::take(&mut t.tried);
+        let placed = self.place(now, id, &plan, &tried, &message, again);
+        let Some(t) = self.transactions.get_mut(id) else { return Ok(()) };
+        t.message = message;
+        t.tried = tried;
+        t.egress = placed.ok();
+        if again != Again::No && placed.is_ok() {
+            t.attempts += 1;
+        }
+        placed?;
+        self.transactions.set_deadline(id, now + self.settings.node.answer_timeout);
+        Ok(())
+    }
+
+    /// Ends a request that has nowhere left to go with an answer of ours.
+    fn give_up(&mut self, now: Time, id: TransactionId, refusal: Refusal) {
+        let Some(t) = self.transactions.get_mut(id) else { return };
+        let message = std::mem::take(&mut t.message);
+        let link = t.ingress;
+        if let Some(request) = Message::new(&message) {
+            self.refuse(now, link, &request, refusal);
+        }
+        if let Some(t) = self.transactions.get_mut(id) {
+            t.message = message;
+        }
+        self.transactions.remove(id);
+    }
+
+    /// The slot of a request's link, if it is still there and an answer may leave on it; counts the answer otherwise.
+    pub(super) fn requester(&mut self, now: Time, link: LinkId) -> Option<ConnectionIndex> {
+        let Some(Use::Slot { connection, .. }) = self.links.used_for(link) else {
+            self.totals.answers_orphaned += 1;
+            return None;
+        };
+        let slot = &mut self.slots[connection.get()];
+        if slot.congestion.admit_answer(now).is_err() {
+            slot.counters.answers_discarded += 1;
+            return None;
+        }
+        Some(connection)
+    }
+
+    /// What was queued on a connection and not begun when it blocked or closed: requests go elsewhere as if for the
+    /// first time, answers are discarded and counted (rule 3).
+    pub(super) fn reroute_unwritten(&mut self, now: Time, connection: ConnectionIndex, withdrawn: Vec<Cargo>) {
+        for cargo in withdrawn {
+            match cargo {
+                Cargo::Own => {}
+                Cargo::Answer => self.slots[connection.get()].counters.answers_discarded += 1,
+                Cargo::Request(id) => {
+                    let Some(t) = self.transactions.get_mut(id) else { continue };
+                    let Some((egress, hop_by_hop)) = t.egress else { continue };
+                    if egress != connection {
+                        continue;
+                    }
+                    let slot = &mut self.slots[connection.get()];
+                    slot.hop_by_hop.withdraw(hop_by_hop);
+                    slot.counters.requests_withdrawn += 1;
+                    self.release(connection);
+                    if let Err(refusal) = self.send_again(now, id, Again::No) {
+                        self.give_up(now, id, refusal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everything pending on a connection that failed goes elsewhere with the T bit, or is answered 3002 (rule 5).
+    pub(super) fn fail_over(&mut self, now: Time, connection: ConnectionIndex) {
+        for (_, id) in self.slots[connection.get()].hop_by_hop.drain() {
+            self.release_pending(connection, id);
+            self.retransmit(now, id);
+        }
+    }
+
+    /// Requests whose answer has not come in time (rule 5).
+    pub(super) fn expire_transactions(&mut self, now: Time) {
+        while let Some(id) = self.transactions.due(now) {
+            let Some((connection, hop_by_hop)) = self.transactions.get(id).and_then(|t| t.egress) else {
+                self.transactions.remove(id);
+                continue;
+            };
+            let slot = &mut self.slots[connection.get()];
+            slot.hop_by_hop.expire(hop_by_hop);
+            slot.counters.timeouts += 1;
+            self.release_pending(connection, id);
+            self.retransmit(now, id);
+        }
+    }
+
+    fn release_pending(&mut self, connection: ConnectionIndex, id: TransactionId) {
+        self.transactions.clear_deadline(id);
+        self.release(connection);
+    }
+
+    fn retransmit(&mut self, now: Time, id: TransactionId) {
+        // Whatever held it back elsewhere: it has been tried and lost, which is 3002 (rule 5).
+        if self.send_again(now, id, Again::Lost).is_err() {
+            self.give_up(now, id, Refusal::AttemptsExhausted);
+        }
+    }
+}
+
+/// Which of two refusals describes the route: the last of a connection that was up and could have taken it, else that
+/// the application is supported nowhere, else that nothing was up (rule 8).
+fn worse(before: Refusal, now: Refusal) -> Refusal {
+    match (before, now) {
+        (before, Refusal::NoConnection) => before,
+        (Refusal::NoConnection, now) => now,
+        (before, Refusal::ApplicationUnsupported) => before,
+        (_, now) => now,
+    }
+}
