@@ -1,1 +1,15 @@
-//! relay
+//! The running relay: sockets, clock and signals around the core's [`governor_core::agent::Agent`].
+//!
+//! One thread owns the agent and every socket, so there is no lock and no queue between connections. A task a
+//! connection waits for input; what it reads goes through the agent at once, and the *driver* task writes what came of
+//! it. The driver runs after every task that is ready, so that one call writes what many reads have produced.
+
+mod connector;
+mod driver;
+mod engine;
+mod handle;
+mod origin_state;
+mod start;
+
+pub use handle::{Command, Handle, Outcome};
+pub use start::{StartError, Started, start};

@@ -1,0 +1,213 @@
+//! The agent with its sockets.
+
+use crate::config::Shell;
+use crate::transport::{Reader, Writer};
+use governor_core::agent::{Agent, LinkId};
+use governor_core::settings::ConnectionIndex;
+use governor_core::time::Time;
+use std::cell::{RefCell, RefMut};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
+use tokio::io::ReadBuf;
+use tokio::task::AbortHandle;
+
+/// One read takes at most this much, bytes: some hundred messages of common size, and it stays in the cache.
+const READ: usize = 64 * 1024;
+/// How much a partly received message's buffer grows at a time, bytes.
+const GROW: usize = 16 * 1024;
+
+/// The engine, shared by the tasks of its thread.
+#[derive(Clone)]
+pub(super) struct Shared(Rc<RefCell<Engine>>);
+
+pub(super) struct Engine {
+    pub agent: Agent,
+    pub shell: Shell,
+    pub kernel: super::kernel::Kernel,
+    origin: Instant,
+    /// By [`LinkId::index`].
+    sockets: Vec<Option<Socket>>,
+    scratch: Box<[u8]>,
+    driver: Option<Waker>,
+}
+
+pub(super) struct Socket {
+    pub link: LinkId,
+    pub writer: Rc<Writer>,
+    pub remote: SocketAddr,
+    /// The beginning of a message whose rest has not come.
+    partial: Vec<u8>,
+    /// A task waits for room in the send buffer.
+    pub waits: bool,
+    pub reader: Option<AbortHandle>,
+    /// The slot it serves, once it is known.
+    pub connection: Option<ConnectionIndex>,
+    /// Its key in the kernel's maps.
+    pub cookie: Option<u64>,
+}
+
+/// What became of one read.
+pub(super) enum Input {
+    /// Something was read.
+    Some,
+    /// The stream has ended; why, if it was not the peer's own doing.
+    End(Option<std::io::Error>),
+}
+
+// === impl Shared ===
+
+impl Shared {
+    pub fn new(engine: Engine) -> Self {
+        Self(Rc::new(RefCell::new(engine)))
+    }
+
+    /// The engine. Never held across an await: every borrow ends within one poll of one task.
+    pub fn borrow(&self) -> RefMut<'_, Engine> {
+        self.0.borrow_mut()
+    }
+}
+
+// === impl Engine ===
+
+impl Engine {
+    pub fn new(agent: Agent, shell: Shell, kernel: super::kernel::Kernel, origin: Instant) -> Self {
+        Self {
+            agent,
+            shell,
+            kernel,
+            origin,
+            sockets: Vec::new(),
+            scratch: vec![0; READ].into_boxed_slice(),
+            driver: None,
+        }
+    }
+
+    /// The time since the start, as the core counts it.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub fn set_driver(&mut self, waker: &Waker) {
+        if !self.driver.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            self.driver = Some(waker.clone());
+        }
+    }
+
+    /// Something was given to the agent: the driver has work.
+    pub fn wake_driver(&self) {
+        if let Some(driver) = &self.driver {
+            driver.wake_by_ref();
+        }
+    }
+
+    pub fn insert(&mut self, link: LinkId, writer: Writer, remote: SocketAddr, reader: AbortHandle) {
+        let at = link.index();
+        if self.sockets.len() <= at {
+            self.sockets.resize_with(at + 1, || None);
+        }
+        self.sockets[at] = Some(Socket {
+            link,
+            writer: Rc::new(writer),
+            remote,
+            partial: Vec::new(),
+            waits: false,
+            reader: Some(reader),
+            connection: None,
+            cookie: None,
+        });
+    }
+
+    pub fn socket(&mut self, link: LinkId) -> Option<&mut Socket> {
+        self.sockets.get_mut(link.index())?.as_mut().filter(|socket| socket.link == link)
+    }
+
+    /// The sockets in use.
+    pub fn sockets(&self) -> impl Iterator<Item = &Socket> {
+        self.sockets.iter().flatten()
+    }
+
+    /// The socket's end: the agent hears of it, the reader stops.
+    pub fn remove(&mut self, link: LinkId) {
+        if self.socket(link).is_none() {
+            return;
+        }
+        if let Some(socket) = self.sockets.get_mut(link.index()).and_then(Option::take) {
+            if let Some(reader) = socket.reader {
+                reader.abort();
+            }
+            if let Some(cookie) = socket.cookie {
+                self.kernel.unregister(cookie);
+            }
+        }
+        self.agent.handle_disconnected(self.now(), link);
+        self.wake_driver();
+    }
+
+    /// Reads once and gives what came to the agent.
+    pub fn poll_input(&mut self, cx: &mut Context<'_>, link: LinkId, reader: &mut Reader) -> Poll<Input> {
+        let Some(socket) = self.sockets.get_mut(link.index()).and_then(Option::as_mut) else {
+            return Poll::Ready(Input::End(None));
+        };
+        let partial = std::mem::take(&mut socket.partial);
+        let outcome = if partial.is_empty() { self.read_whole(cx, link, reader) } else { self.read_on(cx, link, reader, partial) };
+        match ready!(outcome) {
+            Ok(0) => Poll::Ready(Input::End(None)),
+            Ok(_) => {
+                self.wake_driver();
+                Poll::Ready(Input::Some)
+            }
+            Err(error) => Poll::Ready(Input::End(Some(error))),
+        }
+    }
+
+    /// The common case: nothing is left over, the shared buffer serves.
+    fn read_whole(&mut self, cx: &mut Context<'_>, link: LinkId, reader: &mut Reader) -> Poll<std::io::Result<usize>> {
+        let mut buffer = ReadBuf::new(&mut self.scratch);
+        let count = ready!(reader.poll_read(cx, &mut buffer))?;
+        let now = self.now();
+        let taken = self.agent.handle_input(now, link, &self.scratch[..count]);
+        let rest = self.scratch[taken..count].to_vec();
+        self.keep(link, rest);
+        Poll::Ready(Ok(count))
+    }
+
+    /// The rest of a message that has begun is read behind its beginning; the buffer grows with what has come, never
+    /// with what a header announces.
+    fn read_on(
+        &mut self,
+        cx: &mut Context<'_>,
+        link: LinkId,
+        reader: &mut Reader,
+        mut partial: Vec<u8>,
+    ) -> Poll<std::io::Result<usize>> {
+        let before = partial.len();
+        partial.resize(before + GROW.max(before.min(READ)), 0);
+        let mut buffer = ReadBuf::new(&mut partial[before..]);
+        let count = match reader.poll_read(cx, &mut buffer) {
+            Poll::Ready(Ok(count)) => count,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => {
+                partial.truncate(before);
+                self.keep(link, partial);
+                return Poll::Pending;
+            }
+        };
+        partial.truncate(before + count);
+        let now = self.now();
+        let taken = self.agent.handle_input(now, link, &partial);
+        if taken > 0 {
+            // A fresh buffer of the rest's size: one large message must not hold its memory for the connection's life.
+            partial = partial[taken..].to_vec();
+        }
+        self.keep(link, partial);
+        Poll::Ready(Ok(count))
+    }
+
+    fn keep(&mut self, link: LinkId, rest: Vec<u8>) {
+        if let Some(socket) = self.socket(link) {
+            socket.partial = rest;
+        }
+    }
+}
