@@ -5,7 +5,7 @@ use crate::level::Priority;
 use std::time::Duration;
 
 /// Index of a connection in [`Settings::connections`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionIndex(pub u32);
 
 /// Index of a peer in [`Settings::peers`].

@@ -1,8 +1,7 @@
 //! An answer's way back: to the link its request came from, with the identifier it came with.
 
-use super::outbox::Cargo;
-use super::request::Again;
 use super::Agent;
+use super::request::Again;
 use crate::diameter::{Message, RoutingAvps, forward};
 use crate::refusal::code;
 use crate::routing::{Known, TransactionId};
@@ -22,15 +21,15 @@ impl Agent {
             Known::Never => return slot.counters.answers_unknown += 1,
         };
         slot.counters.answers_received += 1;
-        self.release(connection);
+        self.release(now, connection);
         self.touch(connection);
         self.transactions.clear_deadline(id);
         match RoutingAvps::scan(message, "") {
             Ok(avps) => {
                 let result_code = avps.result_code;
-                let adjacent = avps.origin_host.is_some_and(|host| {
-                    host.eq_ignore_ascii_case(self.settings.peer_of(connection).host.as_bytes())
-                });
+                let adjacent = avps
+                    .origin_host
+                    .is_some_and(|host| host.eq_ignore_ascii_case(self.settings.peer_of(connection).host.as_bytes()));
                 if result_code == Some(code::TOO_BUSY) {
                     self.handle_busy(now, connection, id, adjacent);
                 }

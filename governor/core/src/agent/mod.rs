@@ -106,7 +106,7 @@ impl Agent {
             links: Links::default(),
             transactions: Transactions::default(),
             pending: Pending::new(settings.node.pending_limit),
-            groups: settings.groups.iter().map(Group::new).collect(),
+            groups: settings.groups.iter().map(|group| Group::new(now, group)).collect(),
             peer_turns: vec![0; settings.peers.len()],
             timers: Timers::default(),
             totals: Totals::default(),

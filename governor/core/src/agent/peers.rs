@@ -37,9 +37,7 @@ impl Agent {
                 let base = header.application == application::BASE;
                 let slot = &mut self.slots[connection.get()];
                 match header.command {
-                    command::CAPABILITIES_EXCHANGE | command::DEVICE_WATCHDOG | command::DISCONNECT_PEER
-                        if base =>
-                    {
+                    command::CAPABILITIES_EXCHANGE | command::DEVICE_WATCHDOG | command::DISCONNECT_PEER if base => {
                         slot.machine.handle_message(now, side, message);
                         self.touch(connection);
                         // At once, not at the batch's end: the next message may already need the new state.

@@ -56,13 +56,7 @@ pub(super) enum Again {
 // === impl Agent ===
 
 impl Agent {
-    pub(super) fn handle_request(
-        &mut self,
-        now: Time,
-        link: LinkId,
-        ingress: ConnectionIndex,
-        message: &Message<'_>,
-    ) {
+    pub(super) fn handle_request(&mut self, now: Time, link: LinkId, ingress: ConnectionIndex, message: &Message<'_>) {
         let header = message.header;
         self.slots[ingress.get()].counters.requests_received += 1;
         if header.flags.is_error() {
@@ -112,8 +106,7 @@ impl Agent {
                 return;
             }
         };
-        let destination =
-            target.peer.or_else(|| avps.destination_host.and_then(|host| self.table.peer(host)));
+        let destination = target.peer.or_else(|| avps.destination_host.and_then(|host| self.table.peer(host)));
         let plan = Plan { ingress, target, priority, application: header.application, destination };
         let id = self.transactions.insert();
         match self.place(now, id, &plan, &[], message.bytes(), Again::No) {
@@ -252,11 +245,8 @@ impl Agent {
     pub(super) fn refuse(&mut self, now: Time, link: LinkId, request: &Message<'_>, refusal: Refusal) {
         self.totals.count_refused(refusal);
         let result_code = refusal.result_code(self.settings.node.busy_result_code);
-        let verdict = crate::diameter::answer::Verdict {
-            result_code,
-            error_message: refusal.error_message(),
-            failed_avp: None,
-        };
+        let verdict =
+            crate::diameter::answer::Verdict { result_code, error_message: refusal.error_message(), failed_avp: None };
         let answer =
             crate::diameter::answer::answer(request, &self.local.origin_host, &self.local.origin_realm, &verdict);
         self.send_answer_of_ours(now, link, &answer);
@@ -288,14 +278,14 @@ impl Agent {
     }
 
     /// Frees what a request holds on its present connection. The record itself stays.
-    pub(super) fn release(&mut self, connection: ConnectionIndex) {
+    pub(super) fn release(&mut self, now: Time, connection: ConnectionIndex) {
         let slot = &mut self.slots[connection.get()];
         // A connection that went down has cleared its count already.
         if !slot.congestion.is_down() {
             slot.congestion.handle_released();
         }
         if let Some(group) = slot.group {
-            self.groups[usize::from(group)].handle_released();
+            self.groups[usize::from(group)].handle_released(now);
         }
         self.pending.release();
     }
@@ -374,7 +364,7 @@ impl Agent {
                     let slot = &mut self.slots[connection.get()];
                     slot.hop_by_hop.withdraw(hop_by_hop);
                     slot.counters.requests_withdrawn += 1;
-                    self.release(connection);
+                    self.release(now, connection);
                     if let Err(refusal) = self.send_again(now, id, Again::No) {
                         self.give_up(now, id, refusal);
                     }
@@ -386,7 +376,7 @@ impl Agent {
     /// Everything pending on a connection that failed goes elsewhere with the T bit, or is answered 3002 (rule 5).
     pub(super) fn fail_over(&mut self, now: Time, connection: ConnectionIndex) {
         for (_, id) in self.slots[connection.get()].hop_by_hop.drain() {
-            self.release_pending(connection, id);
+            self.release_pending(now, connection, id);
             self.retransmit(now, id);
         }
     }
@@ -401,14 +391,14 @@ impl Agent {
             let slot = &mut self.slots[connection.get()];
             slot.hop_by_hop.expire(hop_by_hop);
             slot.counters.timeouts += 1;
-            self.release_pending(connection, id);
+            self.release_pending(now, connection, id);
             self.retransmit(now, id);
         }
     }
 
-    fn release_pending(&mut self, connection: ConnectionIndex, id: TransactionId) {
+    fn release_pending(&mut self, now: Time, connection: ConnectionIndex, id: TransactionId) {
         self.transactions.clear_deadline(id);
-        self.release(connection);
+        self.release(now, connection);
     }
 
     fn retransmit(&mut self, now: Time, id: TransactionId) {

@@ -41,13 +41,7 @@ pub struct Slot {
 // === impl Slot ===
 
 impl Slot {
-    pub(super) fn new(
-        now: Time,
-        settings: &Settings,
-        local: &Arc<Local>,
-        index: ConnectionIndex,
-        seed: u64,
-    ) -> Self {
+    pub(super) fn new(now: Time, settings: &Settings, local: &Arc<Local>, index: ConnectionIndex, seed: u64) -> Self {
         let connection = &settings.connections[index.get()];
         let peer = settings.peer_of(index);
         let seed = spread(seed ^ u64::from(index.0));

@@ -45,6 +45,8 @@ pub enum CloseReason {
     Refused(u32),
     /// The CEA is not one, or not from the peer that is configured.
     Capabilities(CapabilitiesError),
+    /// The CER is from nobody who is configured.
+    UnknownPeer,
     /// A second CER on an open connection.
     SecondCer,
     /// A message other than the CEA before the capabilities exchange ended.
@@ -99,7 +101,7 @@ impl DisconnectCause {
 
 impl CloseReason {
     /// Every label, for tables of counters.
-    pub const LABELS: [&'static str; 17] = [
+    pub const LABELS: [&'static str; 18] = [
         "connect_timeout",
         "peer_closed",
         "transport_error",
@@ -115,6 +117,7 @@ impl CloseReason {
         "replaced",
         "refused",
         "capabilities",
+        "unknown_peer",
         "second_cer",
         "unexpected_message",
     ];
@@ -137,6 +140,7 @@ impl CloseReason {
             Self::Replaced => "replaced",
             Self::Refused(_) => "refused",
             Self::Capabilities(_) => "capabilities",
+            Self::UnknownPeer => "unknown_peer",
             Self::SecondCer => "second_cer",
             Self::UnexpectedMessage => "unexpected_message",
         }
