@@ -7,9 +7,11 @@
 mod connector;
 mod driver;
 mod engine;
+mod kernel;
 mod handle;
 mod origin_state;
 mod start;
+mod status;
 
 pub use handle::{Command, Handle, Outcome};
 pub use start::{StartError, Started, start};

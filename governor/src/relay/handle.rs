@@ -1,0 +1,42 @@
+//! Talking to a running relay from another task or thread.
+
+use tokio::sync::{mpsc, oneshot};
+
+/// What can be asked of a running relay.
+#[derive(Debug)]
+pub enum Command {
+    /// How it stands.
+    Status(oneshot::Sender<serde_json::Value>),
+    /// Say goodbye to every peer and end.
+    Stop,
+}
+
+/// How the relay ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every peer was told and every connection closed.
+    Quiet,
+    /// The deadline came first.
+    Deadline,
+}
+
+/// A running relay. Cheap to clone; the relay does not end with the last one.
+#[derive(Clone, Debug)]
+pub struct Handle(pub(super) mpsc::UnboundedSender<Command>);
+
+// === impl Handle ===
+
+impl Handle {
+    /// How it stands; `None` when it runs no more.
+    pub async fn status(&self) -> Option<serde_json::Value> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Command::Status(reply)).ok()?;
+        answer.await.ok()
+    }
+
+    /// Asks it to end.
+    pub fn stop(&self) {
+        // It may have ended already.
+        let _ = self.0.send(Command::Stop);
+    }
+}
