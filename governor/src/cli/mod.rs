@@ -11,6 +11,7 @@ pub mod check;
 pub mod load;
 pub mod log;
 pub mod replay;
+pub mod run;
 pub mod status;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +36,8 @@ pub enum Command {
     Check(check::Args),
     /// Diameter load: a client, a server, or both, with a report
     Load(Box<load::Args>),
+    /// Run the relay
+    Run(run::Args),
     /// Run events through the core in simulated time: what would these settings have done?
     Replay(replay::Args),
     /// Show the running agent: levels, rates, pending requests, counters
@@ -50,6 +53,7 @@ impl Cli {
         match self.command {
             Command::Check(args) => check::run(args),
             Command::Load(args) => load::run(*args),
+            Command::Run(args) => run::run(args),
             Command::Replay(args) => replay::run(args),
             Command::Status(args) => status::run(args),
         }

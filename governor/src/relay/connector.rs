@@ -22,7 +22,7 @@ pub(super) fn connect(shared: &Shared, engine: &mut Engine, connection: Connecti
     let Some(to) = shell.address.as_ref().and_then(|address| address.endpoints.first().copied()) else { return };
     let options = Options { send_buffer: shell.send_buffer };
     let shared = shared.clone();
-    spawn_local(async move {
+    let task = spawn_local(async move {
         let outcome = timeout(patience, transport::connect(to, options)).await;
         let outcome = outcome.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut)));
         let mut engine = shared.borrow();
@@ -40,6 +40,7 @@ pub(super) fn connect(shared: &Shared, engine: &mut Engine, connection: Connecti
         }
         engine.wake_driver();
     });
+    engine.attempt(connection, task.abort_handle());
 }
 
 /// Binds one listening address of the configuration.

@@ -116,6 +116,7 @@ fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
     };
     match event {
         Event::Connect(connection) => connector::connect(shared, engine, connection),
+        Event::GiveUp(connection) => engine.give_up(connection),
         Event::Bound { link, connection } => engine.bind(link, connection),
         Event::Close { link, reason } => {
             let remote = engine.socket(link).map(|socket| socket.remote);

@@ -29,6 +29,8 @@ pub(super) struct Engine {
     origin: Instant,
     /// By [`LinkId::index`].
     sockets: Vec<Option<Socket>>,
+    /// Attempts under way, by connection.
+    attempts: Vec<Option<AbortHandle>>,
     scratch: Box<[u8]>,
     driver: Option<Waker>,
 }
@@ -79,6 +81,7 @@ impl Engine {
             kernel,
             origin,
             sockets: Vec::new(),
+            attempts: Vec::new(),
             scratch: vec![0; READ].into_boxed_slice(),
             driver: None,
         }
@@ -119,6 +122,24 @@ impl Engine {
         });
     }
 
+    /// Remembers the attempt to connect, in place of an older one.
+    pub fn attempt(&mut self, connection: ConnectionIndex, task: AbortHandle) {
+        let at = connection.get();
+        if self.attempts.len() <= at {
+            self.attempts.resize_with(at + 1, || None);
+        }
+        if let Some(old) = self.attempts[at].replace(task) {
+            old.abort();
+        }
+    }
+
+    /// Ends the attempt to connect, if it has not ended.
+    pub fn give_up(&mut self, connection: ConnectionIndex) {
+        if let Some(task) = self.attempts.get_mut(connection.get()).and_then(Option::take) {
+            task.abort();
+        }
+    }
+
     pub fn socket(&mut self, link: LinkId) -> Option<&mut Socket> {
         self.sockets.get_mut(link.index())?.as_mut().filter(|socket| socket.link == link)
     }
@@ -151,7 +172,11 @@ impl Engine {
             return Poll::Ready(Input::End(None));
         };
         let partial = std::mem::take(&mut socket.partial);
-        let outcome = if partial.is_empty() { self.read_whole(cx, link, reader) } else { self.read_on(cx, link, reader, partial) };
+        let outcome = if partial.is_empty() {
+            self.read_whole(cx, link, reader)
+        } else {
+            self.read_on(cx, link, reader, partial)
+        };
         match ready!(outcome) {
             Ok(0) => Poll::Ready(Input::End(None)),
             Ok(_) => {

@@ -7,8 +7,8 @@
 mod connector;
 mod driver;
 mod engine;
-mod kernel;
 mod handle;
+mod kernel;
 mod origin_state;
 mod start;
 mod status;

@@ -166,4 +166,3 @@ fn seed() -> u64 {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
     u64::try_from(time & u128::from(u64::MAX)).unwrap_or_default() ^ u64::from(std::process::id()).rotate_left(32)
 }
-
