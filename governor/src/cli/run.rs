@@ -44,8 +44,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             _ = interrupt.recv() => {}
         }
     };
-    let outcome =
-        relay::start(config, |started| info!("{}", started.kernel), until).context("the relay cannot start")?;
+    let outcome = relay::start(config, |started| started.kernel.lines().for_each(|line| info!("{line}")), until)
+        .context("the relay cannot start")?;
     match outcome {
         Outcome::Quiet => info!("every peer has said goodbye"),
         Outcome::Deadline => warn!("some peers have not said goodbye in time"),

@@ -6,6 +6,7 @@ use governor_core::agent::{Agent, LinkId};
 use governor_core::settings::ConnectionIndex;
 use governor_core::time::Time;
 use std::cell::{RefCell, RefMut};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -31,6 +32,8 @@ pub(super) struct Engine {
     sockets: Vec<Option<Socket>>,
     /// Attempts under way, by connection.
     attempts: Vec<Option<AbortHandle>>,
+    /// Links by their sockets' cookies.
+    pub cookies: HashMap<u64, LinkId>,
     scratch: Box<[u8]>,
     driver: Option<Waker>,
 }
@@ -82,6 +85,7 @@ impl Engine {
             origin,
             sockets: Vec::new(),
             attempts: Vec::new(),
+            cookies: HashMap::new(),
             scratch: vec![0; READ].into_boxed_slice(),
             driver: None,
         }
@@ -144,6 +148,11 @@ impl Engine {
         self.sockets.get_mut(link.index())?.as_mut().filter(|socket| socket.link == link)
     }
 
+    /// The link whose socket has that cookie.
+    pub fn link_of(&self, cookie: u64) -> Option<LinkId> {
+        self.cookies.get(&cookie).copied()
+    }
+
     /// The sockets in use.
     pub fn sockets(&self) -> impl Iterator<Item = &Socket> {
         self.sockets.iter().flatten()
@@ -159,6 +168,7 @@ impl Engine {
                 reader.abort();
             }
             if let Some(cookie) = socket.cookie {
+                self.cookies.remove(&cookie);
                 self.kernel.unregister(cookie);
             }
         }

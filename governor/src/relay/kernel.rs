@@ -1,31 +1,188 @@
-//! The relay's side of the kernel programs.
+//! The relay's side of the kernel programs: which sockets they measure, what they tell, which levels they show.
+//!
+//! Without them the relay measures its own sockets, after each write and while a level of theirs stands.
 
 use super::engine::{Engine, Shared};
-use crate::config::Shell;
+use crate::config::{KernelAssist, Shell};
+use crate::kernel::{
+    Assist, ConnectionRecord, Error, EventKind, Events, Mode, Options, Registration, Report, occupancy,
+};
 use governor_core::agent::LinkId;
-use governor_core::settings::ConnectionIndex;
+use governor_core::settings::{ConnectionIndex, Settings};
+use std::os::fd::AsFd;
+use std::time::Duration;
+use tokio::time::sleep;
+use tracing::{debug, warn};
 
-pub(super) struct Kernel {}
-pub(super) struct Events {}
+/// How often a socket whose pressure level stands is measured without kernel programs.
+const SAMPLE: Duration = Duration::from_millis(50);
 
-impl Kernel {
-    pub fn load(_shell: &Shell) -> Result<(Self, Option<Events>), crate::kernel::Error> {
-        Ok((Self {}, None))
-    }
-    pub fn report(&self) -> String {
-        String::new()
-    }
-    pub fn unregister(&self, _cookie: u64) {}
+/// The kernel programs, if there are any.
+pub(super) struct Kernel {
+    assist: Option<Assist>,
+    report: Report,
 }
 
-pub(super) async fn listen(_shared: Shared, _events: Events) {}
+// === impl Kernel ===
 
-impl Engine {
-    pub fn bind(&mut self, link: LinkId, connection: ConnectionIndex) {
-        if let Some(s) = self.socket(link) {
-            s.connection = Some(connection);
+impl Kernel {
+    /// Loads what is asked for.
+    ///
+    /// # Errors
+    /// With `required`: what is missing.
+    pub fn load(shell: &Shell, settings: &Settings) -> Result<(Self, Option<Events>), Error> {
+        let mode = match shell.kernel_assist {
+            KernelAssist::Auto => Mode::Auto,
+            KernelAssist::Required => Mode::Required,
+            KernelAssist::Off => Mode::Off,
+        };
+        let mut options = Options::new(mode);
+        // Twice: a connection that ends and the one that follows it may both have a record for a moment.
+        let room = u32::try_from(settings.connections.len().saturating_mul(2)).unwrap_or(u32::MAX);
+        options.max_connections = options.max_connections.max(room);
+        let (mut assist, report) = Assist::load_with(&options)?;
+        let events = assist.as_mut().and_then(Assist::take_events);
+        Ok((Self { assist, report }, events))
+    }
+
+    /// Is any program at work?
+    pub const fn is_active(&self) -> bool {
+        self.assist.is_some()
+    }
+
+    /// What this kernel offers, what is missing, and what that costs.
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Forgets a socket.
+    pub fn unregister(&self, cookie: u64) {
+        if let Some(assist) = &self.assist
+            && let Err(error) = assist.unregister(cookie)
+        {
+            debug!(%error, cookie, "kernel: unregister");
         }
     }
-    pub fn publish(&mut self, _connection: ConnectionIndex) {}
-    pub fn measure(&mut self, _link: LinkId) {}
+
+    /// What the programs know of a socket.
+    pub fn record(&self, cookie: u64) -> Option<ConnectionRecord> {
+        self.assist.as_ref()?.record(cookie).ok().flatten()
+    }
+}
+
+// === impl Engine ===
+
+impl Engine {
+    /// A link serves a slot from now on: the programs measure its socket.
+    pub fn bind(&mut self, link: LinkId, connection: ConnectionIndex) {
+        let pressure = self.agent.settings().connections[connection.get()].transport.pressure;
+        let send_buffer = self.shell.connections.get(connection.get()).and_then(|shell| shell.send_buffer);
+        let accepted = self.shell.connections.get(connection.get()).is_none_or(|shell| shell.address.is_none());
+        let Some(socket) = self.socket(link) else { return };
+        socket.connection = Some(connection);
+        let writer = socket.writer.clone();
+        if accepted && send_buffer.is_some() {
+            // The listener could not know yet whose connection it would be.
+            writer.set_send_buffer(send_buffer);
+        }
+        let Some(assist) = &self.kernel.assist else { return };
+        let registered = Registration::of(writer.as_fd(), pressure).map_err(anyhow::Error::from).and_then(|socket| {
+            assist.register(&socket)?;
+            Ok(socket.cookie)
+        });
+        match registered {
+            Ok(cookie) => {
+                if let Some(socket) = self.socket(link) {
+                    socket.cookie = Some(cookie);
+                }
+                self.cookies.insert(cookie, link);
+                self.publish(connection);
+            }
+            Err(error) => warn!(%error, "the kernel programs do not measure this connection"),
+        }
+    }
+
+    /// Shows a slot's levels in the map `levels`.
+    pub fn publish(&mut self, connection: ConnectionIndex) {
+        let slot = &self.agent.slots()[connection.get()];
+        let levels = slot.congestion().levels();
+        let Some(link) = slot.link() else { return };
+        let Some(cookie) = self.socket(link).and_then(|socket| socket.cookie) else { return };
+        if let Some(assist) = &self.kernel.assist
+            && let Err(error) = assist.publish_level(cookie, levels)
+        {
+            debug!(%error, cookie, "kernel: publish");
+        }
+    }
+
+    /// Without kernel programs: measures a socket that has pressure levels.
+    pub fn measure(&mut self, link: LinkId) {
+        if self.kernel.is_active() {
+            return;
+        }
+        let Some(socket) = self.socket(link) else { return };
+        let Some(connection) = socket.connection else { return };
+        let writer = socket.writer.clone();
+        if self.agent.settings().connections[connection.get()].transport.pressure.is_none() {
+            return;
+        }
+        match occupancy(writer.as_fd()) {
+            Ok(measured) => {
+                let now = self.now();
+                self.agent.handle_pressure(now, link, u64::from(measured.queued), u64::from(measured.limit));
+            }
+            Err(error) => debug!(%error, "SO_MEMINFO"),
+        }
+    }
+
+    /// Does a pressure level stand that only another measure can lower?
+    fn measured_links(&self) -> Vec<LinkId> {
+        let raised = |connection: ConnectionIndex| {
+            let configured = self.agent.settings().connections[connection.get()].transport.pressure.is_some();
+            configured && self.agent.slots()[connection.get()].congestion().levels().transport.number() > 0
+        };
+        self.sockets().filter(|socket| socket.connection.is_some_and(raised)).map(|socket| socket.link).collect()
+    }
+}
+
+/// Takes what the programs tell, for ever.
+pub(super) async fn listen(shared: Shared, mut events: Events) {
+    loop {
+        let event = match events.next().await {
+            Ok(event) => event,
+            Err(error) => {
+                warn!(%error, "no more kernel events; pressure is read no more");
+                return;
+            }
+        };
+        let mut engine = shared.borrow();
+        let mut next = Some(event);
+        while let Some(event) = next {
+            // Opened and closed are the relay's own doing, blocked and unblocked it hears from its own writes at once;
+            // all four carry the buffer's occupancy.
+            if !matches!(event.kind, EventKind::Opened | EventKind::Closed)
+                && let Some(link) = engine.link_of(event.cookie)
+            {
+                let now = engine.now();
+                engine.agent.handle_pressure(now, link, u64::from(event.queued), u64::from(event.limit));
+            }
+            next = events.try_next();
+        }
+        engine.wake_driver();
+    }
+}
+
+/// Without kernel programs: measures the sockets whose level waits for it, for ever.
+pub(super) async fn sample(shared: Shared) {
+    loop {
+        sleep(SAMPLE).await;
+        let mut engine = shared.borrow();
+        let links = engine.measured_links();
+        for &link in &links {
+            engine.measure(link);
+        }
+        if !links.is_empty() {
+            engine.wake_driver();
+        }
+    }
 }

@@ -39,8 +39,8 @@ pub enum StartError {
     #[error("cannot start the event loop")]
     Runtime(#[source] std::io::Error),
     /// `kernel_assist = "required"`, and it cannot be had.
-    #[error("kernel_assist = \"required\", and the kernel programs cannot be used")]
-    Kernel(#[source] crate::kernel::Error),
+    #[error(transparent)]
+    Kernel(crate::kernel::Error),
 }
 
 /// A relay that runs: what to ask it by, and where it listens.
@@ -86,8 +86,10 @@ async fn run(
         listeners.extend(listening);
     }
     let listening = listeners.iter().filter_map(|l| l.local_addr().ok()).collect::<Vec<_>>();
-    let (kernel, events) = Kernel::load(&shell).map_err(StartError::Kernel)?;
-    let report = kernel.report();
+    let (kernel, events) = Kernel::load(&shell, &settings).map_err(StartError::Kernel)?;
+    let report = kernel.report().to_string();
+    let measure_ourselves =
+        !kernel.is_active() && settings.connections.iter().any(|connection| connection.transport.pressure.is_some());
 
     let state_file = shell.control.as_deref().and_then(|c| c.parent()).map(|dir| dir.join("origin-state-id"));
     let local = Arc::new(Local {
@@ -107,6 +109,9 @@ async fn run(
     }
     if let Some(events) = events {
         spawn_local(super::kernel::listen(shared.clone(), events));
+    }
+    if measure_ourselves {
+        spawn_local(super::kernel::sample(shared.clone()));
     }
     {
         let mut engine = shared.borrow();

@@ -3,7 +3,7 @@
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -138,9 +138,15 @@ impl Writer {
         let _ = SockRef::from(self.0.as_ref()).shutdown(std::net::Shutdown::Write);
     }
 
-    /// The socket, for options and for its kernel cookie.
-    pub fn as_raw_fd(&self) -> RawFd {
-        self.0.as_ref().as_raw_fd()
+    /// `SO_SNDBUF`, bytes; `None`: [`SEND_BUFFER`].
+    pub fn set_send_buffer(&self, send_buffer: Option<u32>) {
+        set_send_buffer(self.as_fd(), Options { send_buffer });
+    }
+}
+
+impl AsFd for Writer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_ref().as_fd()
     }
 }
 
