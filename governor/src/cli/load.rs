@@ -80,6 +80,9 @@ struct ServerArgs {
     /// Answer requests over so many a second with 3004
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "RATE")]
     busy_after_rate: Option<u32>,
+    /// Answer requests of this DRMP value and above, and those without one, with 3004
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..16), value_name = "N")]
+    busy_from_drmp: Option<u8>,
     /// Put another Origin-Host into the answers, as of a node behind this one
     #[arg(long, value_name = "HOST")]
     behind: Option<String>,
@@ -236,6 +239,7 @@ impl ServerArgs {
                 result: self.result,
                 busy_every: self.busy_every,
                 busy_above_rate: self.busy_after_rate,
+                busy_from_drmp: self.busy_from_drmp,
                 behind: self.behind,
                 silent: self.silent,
                 stopped: false,

@@ -14,6 +14,9 @@ pub struct Behaviour {
     pub busy_every: Option<u32>,
     /// Requests over so many a second are answered 3004; `None`: none.
     pub busy_above_rate: Option<u32>,
+    /// Requests of this DRMP value and above, or of none, are answered 3004: 10 is what the governor's default mapping
+    /// (rule 7) takes for priority 0, 5 for priorities 0 and 1. `None`: none.
+    pub busy_from_drmp: Option<u8>,
     /// Origin-Host of its answers, where a node behind it is to have made them.
     pub behind: Option<String>,
     /// Nothing is answered (watchdogs are).
@@ -33,6 +36,7 @@ impl Default for Behaviour {
             result: code::SUCCESS,
             busy_every: None,
             busy_above_rate: None,
+            busy_from_drmp: None,
             behind: None,
             silent: false,
             stopped: false,
@@ -54,13 +58,17 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// The Result-Code for the next request, `None`: no answer. `now` in nanoseconds, never falling.
-    pub(super) fn next(&mut self, behaviour: &Behaviour, now: u64) -> Option<u32> {
+    /// The Result-Code for the next request, `None`: no answer. `now` in nanoseconds, never falling. `drmp` is asked
+    /// for only where the behaviour looks at it.
+    pub(super) fn next(&mut self, behaviour: &Behaviour, now: u64, drmp: impl FnOnce() -> Option<u8>) -> Option<u32> {
         self.requests += 1;
         if behaviour.silent {
             return None;
         }
         if behaviour.busy_every.is_some_and(|n| n > 0 && self.requests.is_multiple_of(u64::from(n))) {
+            return Some(code::TOO_BUSY);
+        }
+        if behaviour.busy_from_drmp.is_some_and(|from| drmp().is_none_or(|drmp| drmp >= from)) {
             return Some(code::TOO_BUSY);
         }
         if let Some(rate) = behaviour.busy_above_rate {
@@ -82,11 +90,23 @@ impl Judge {
 mod tests {
     use super::*;
 
+    fn none() -> Option<u8> {
+        None
+    }
+
+    #[test]
+    fn low_priorities_are_busy() {
+        let behaviour = Behaviour { busy_from_drmp: Some(5), ..Behaviour::default() };
+        let mut judge = Judge::default();
+        let codes = [Some(0), Some(4), Some(5), Some(15), None].map(|drmp| judge.next(&behaviour, 0, || drmp).unwrap());
+        assert_eq!(codes, [2001, 2001, 3004, 3004, 3004]);
+    }
+
     #[test]
     fn every_nth_is_busy() {
         let behaviour = Behaviour { busy_every: Some(3), ..Behaviour::default() };
         let mut judge = Judge::default();
-        let codes: Vec<_> = (0..6).filter_map(|now| judge.next(&behaviour, now)).collect();
+        let codes: Vec<_> = (0..6).filter_map(|now| judge.next(&behaviour, now, none)).collect();
         assert_eq!(codes, [2001, 2001, 3004, 2001, 2001, 3004]);
     }
 
@@ -95,7 +115,7 @@ mod tests {
         let behaviour = Behaviour { busy_above_rate: Some(1000), ..Behaviour::default() };
         let mut judge = Judge::default();
         // 2000/s for 10 s.
-        let good = (0..20_000u64).filter(|n| judge.next(&behaviour, n * 500_000) == Some(2001)).count();
+        let good = (0..20_000u64).filter(|n| judge.next(&behaviour, n * 500_000, none) == Some(2001)).count();
         assert!((10_000..10_100).contains(&good), "{good}");
     }
 
@@ -103,7 +123,7 @@ mod tests {
     fn a_silent_server_counts_and_says_nothing() {
         let behaviour = Behaviour { silent: true, ..Behaviour::default() };
         let mut judge = Judge::default();
-        assert_eq!(judge.next(&behaviour, 0), None);
+        assert_eq!(judge.next(&behaviour, 0, none), None);
         assert_eq!(judge.requests(), 1);
     }
 }

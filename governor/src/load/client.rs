@@ -9,7 +9,7 @@ use governor_core::diameter::{Header, Message, frame};
 use governor_core::refusal::code;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -85,6 +85,8 @@ impl ClientOptions {
 /// What client and threads share.
 pub(super) struct Shared {
     pub(super) stop: AtomicBool,
+    /// Requests/s of an open loop, as the bits of an `f64`.
+    pub(super) rate: AtomicU64,
     /// One tally a thread, as it was a moment ago.
     pub(super) tallies: Mutex<Vec<Tally>>,
 }
@@ -108,6 +110,10 @@ impl Client {
         }
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
+            rate: AtomicU64::new(match options.pace {
+                Pace::Rate(rate) => rate.to_bits(),
+                Pace::Outstanding(_) => 0,
+            }),
             tallies: Mutex::new(vec![Tally::new(options.priorities.classes.len()); threads]),
         });
         let start = Instant::now();
@@ -127,6 +133,14 @@ impl Client {
     /// Sends no more; what is outstanding is waited for.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Changes the rate of an open loop, requests/s, from the next request on. A rate that is not more than 0, and any
+    /// for a closed loop, changes nothing.
+    pub fn change_rate(&self, rate: f64) {
+        if rate > 0.0 && rate.is_finite() {
+            self.shared.rate.store(rate.to_bits(), Ordering::Relaxed);
+        }
     }
 
     /// Has it ended?

@@ -342,7 +342,7 @@ impl Desk {
 
     /// Answers a request into the output, or holds the answer for its delay.
     fn serve(&mut self, message: &[u8], header: &Header, out: &mut Vec<u8>, held: &mut Held, now: u64) {
-        let Some(result) = self.judge.next(&self.behaviour, now) else {
+        let Some(result) = self.judge.next(&self.behaviour, now, || drmp(message)) else {
             self.counts.silent += 1;
             return;
         };
@@ -407,6 +407,11 @@ impl Desk {
         self.tails.push((result, tail.to_vec()));
         self.tails.len() - 1
     }
+}
+
+/// The request's DRMP value (RFC 7944).
+fn drmp(message: &[u8]) -> Option<u8> {
+    u8::try_from(Message::new(message)?.find(avp::DRMP)?.u32()?).ok()
 }
 
 /// Appends an AVP, zero-padded.

@@ -14,9 +14,11 @@ pub enum Pace {
 }
 
 /// The open-loop schedule of one thread out of `threads`, which take turns: request `n` of the run is due at
-/// `n / rate` seconds after its start.
+/// `n / rate` seconds after its start, or after the last change of rate.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
+    /// Nanoseconds since the run's start.
+    origin: u64,
     rate: f64,
     next: u64,
     step: u64,
@@ -25,7 +27,7 @@ pub(super) struct Schedule {
 impl Schedule {
     /// `rate` in requests/s, more than 0.
     pub(super) fn new(rate: f64, thread: usize, threads: usize) -> Self {
-        Self { rate, next: thread as u64, step: threads as u64 }
+        Self { origin: 0, rate, next: thread as u64, step: threads as u64 }
     }
 
     /// When the next request is due, nanoseconds since the start.
@@ -34,6 +36,17 @@ impl Schedule {
             .ok()
             .and_then(|due| u64::try_from(due.as_nanos()).ok())
             .unwrap_or(u64::MAX)
+            .saturating_add(self.origin)
+    }
+
+    /// Another rate from the next request on.
+    pub(super) fn change(&mut self, rate: f64) {
+        // Compared as they were given: nothing was calculated with them.
+        if rate.to_bits() != self.rate.to_bits() {
+            self.origin = self.due();
+            self.next = 0;
+            self.rate = rate;
+        }
     }
 
     /// The next request was sent.
@@ -141,6 +154,19 @@ mod tests {
         };
         assert_eq!(due(0), [0, 2_000_000, 4_000_000]);
         assert_eq!(due(1), [1_000_000, 3_000_000, 5_000_000]);
+    }
+
+    #[test]
+    fn a_rate_changes_from_the_next_request_on() {
+        let mut s = Schedule::new(1000.0, 0, 1);
+        s.advance();
+        s.advance();
+        s.change(1000.0);
+        assert_eq!(s.due(), 2_000_000);
+        s.change(2000.0);
+        assert_eq!(s.due(), 2_000_000);
+        s.advance();
+        assert_eq!(s.due(), 2_500_000);
     }
 
     #[test]

@@ -211,6 +211,7 @@ impl Sender {
     /// Open loop: everything due goes, connections taking turns. With no connection able to take it, it stays due.
     fn send_due(&mut self, now: u64) {
         let Some(schedule) = &mut self.schedule else { return };
+        schedule.change(f64::from_bits(self.shared.rate.load(Ordering::Relaxed)));
         'due: while self.remaining > 0 && schedule.due() <= now {
             for _ in 0..self.connections.len() {
                 self.turn = (self.turn + 1) % self.connections.len();

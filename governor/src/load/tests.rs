@@ -56,6 +56,18 @@ fn a_schedule_keeps_its_rate_and_counts_a_stall_in_every_request_it_held_up() {
 }
 
 #[test]
+fn a_rate_can_be_changed() {
+    let server = server(Behaviour::default());
+    let options = ClientOptions { duration: Some(Duration::from_millis(800)), ..options(&server, Pace::Rate(100.0)) };
+    let client = Client::start(&options).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    client.change_rate(2000.0);
+    let report = client.join();
+    assert!(report.is_clean(), "{report}");
+    assert!((500..=1100).contains(&report.sent), "30 and then 1000: {report}");
+}
+
+#[test]
 fn a_server_that_goes_away_is_reported_and_not_waited_for() {
     let server = server(Behaviour { silent: true, ..Behaviour::default() });
     let options = ClientOptions {
