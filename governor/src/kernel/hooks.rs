@@ -78,18 +78,25 @@ pub(super) fn explain(error: &ProgramError, machine: &Machine) -> Finding {
     if let ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) = error {
         return missing("this kernel has no such hook");
     }
-    let cause = match errno(error) {
-        Some(libc::EPERM) => format!("refused (EPERM): {}", machine.explain_eperm()),
-        _ => match error {
-            ProgramError::LoadError { io_error, .. } => format!("the verifier refused it: {io_error}"),
-            _ => sentence(error),
-        },
+    let (step, verifier_log) = match error {
+        ProgramError::LoadError { verifier_log, .. } => ("load", verifier_log.to_string()),
+        _ => ("attach", String::new()),
     };
-    let verifier_log = match error {
-        ProgramError::LoadError { verifier_log, .. } => verifier_log.to_string(),
-        _ => String::new(),
+    let reason = match (errno(error), error) {
+        (Some(libc::EPERM), _) => format!("the kernel refuses to {step} it (EPERM): {}", machine.explain_eperm()),
+        (_, ProgramError::LoadError { io_error, .. }) => {
+            format!("the kernel refuses to load it ({io_error}): {}", verdict(&verifier_log))
+        }
+        _ => sentence(error),
     };
-    Finding::Missing { reason: cause, verifier_log }
+    Finding::Missing { reason, verifier_log }
+}
+
+/// The line of a verifier's log that tells most: the last one that is not statistics.
+fn verdict(log: &str) -> &str {
+    let statistics = ["processed ", "verification time", "stack depth", "peak_states"];
+    let line = log.lines().rev().find(|line| !line.is_empty() && !statistics.iter().any(|s| line.starts_with(s)));
+    line.unwrap_or("it does not say why").trim()
 }
 
 /// Missing for a reason that the verifier has no part in.
@@ -118,4 +125,29 @@ pub(super) fn errno(error: &(dyn StdError + 'static)) -> Option<i32> {
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     // `*`: a reference to an error is an error too, with a shorter life.
     successors(Some(error), |e: &&'a (dyn StdError + 'static)| StdError::source(*e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{sentence, verdict};
+    use std::io;
+
+    #[test]
+    fn the_verdict_is_above_the_statistics() {
+        let log = "0: R1=ctx()\nR2 invalid mem access 'scalar'\nprocessed 7 insns (limit 1000000)\n\n";
+        assert_eq!(verdict(log), "R2 invalid mem access 'scalar'");
+        assert_eq!(verdict(""), "it does not say why");
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot do it")]
+        struct Plain(#[source] io::Error);
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot do it: {0}")]
+        struct Repeating(#[source] io::Error);
+        let cause = || io::Error::from_raw_os_error(libc::EINVAL);
+        assert_eq!(sentence(&Plain(cause())), sentence(&Repeating(cause())));
+    }
 }

@@ -49,7 +49,7 @@ fn attempt(options: &Options, report: &mut Report) -> Result<Assist, String> {
     let offsets = Offsets::find(options.btf_file.as_deref())
         .map_err(|e| format!("the kernel's BTF cannot be read: {}", hooks::sentence(&e)))?;
     let ebpf = make_maps(options, object, &btf, &offsets, &report.machine)?;
-    let mut loading = Loading { ebpf, btf, offsets, pins, links: Vec::new() };
+    let mut loading = Loading { ebpf, btf, offsets, pins, without: &options.without, links: Vec::new() };
     // Pinned before the programs run: whoever sees a program's effects finds its maps.
     loading.pin_maps()?;
     loading.write_meta().map_err(|e| hooks::sentence(&e))?;
@@ -129,15 +129,16 @@ fn reasons(report: &Report) -> String {
 }
 
 /// Between the maps' making and the programs' running. Dropped half-way it leaves nothing.
-struct Loading {
+struct Loading<'a> {
     ebpf: Ebpf,
     btf: Btf,
     offsets: Offsets,
     pins: Option<Pins>,
+    without: &'a [String],
     links: Vec<Link>,
 }
 
-impl Loading {
+impl Loading<'_> {
     fn pin_maps(&mut self) -> Result<(), String> {
         let Some(pins) = &self.pins else { return Ok(()) };
         for name in MAPS {
@@ -185,6 +186,9 @@ impl Loading {
     }
 
     fn try_attach(&mut self, hook: &Hook, machine: &Machine) -> Result<Link, Finding> {
+        if self.without.iter().any(|name| name == hook.name) {
+            return Err(hooks::missing("left out, as configured"));
+        }
         if let Some(field) = self.offsets.missing(hooks::globals(hook)) {
             return Err(hooks::missing(format!("the kernel's BTF has no field {field}")));
         }

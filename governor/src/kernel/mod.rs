@@ -103,8 +103,10 @@ pub struct Options {
     pub btf_file: Option<PathBuf>,
     /// Room for connections in the maps; default 8192.
     pub max_connections: u32,
-    /// Size of the ring of events in bytes, a power of two of pages; default 256 KiB (8192 events).
+    /// Size of the ring of events in bytes, a power of two of pages; default 256 KiB (6500 events).
     pub ring_bytes: u32,
+    /// Hooks to do without, by name: one that a kernel has and that does harm there.
+    pub without: Vec<String>,
 }
 
 impl Options {
@@ -116,6 +118,7 @@ impl Options {
             btf_file: None,
             max_connections: 8192,
             ring_bytes: 256 * 1024,
+            without: Vec::new(),
         }
     }
 }
