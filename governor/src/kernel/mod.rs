@@ -41,6 +41,7 @@
 //! stay until the next start, which removes the names that are ours and no others.
 
 mod assist;
+mod clock;
 mod events;
 mod hooks;
 mod load;
@@ -53,6 +54,7 @@ mod pins;
 mod report;
 
 pub use assist::{Assist, Registration};
+pub use clock::monotonic;
 pub use events::{Event, Events};
 pub use machine::{Capabilities, Machine};
 pub use occupancy::{Occupancy, occupancy, socket_cookie};

@@ -84,9 +84,9 @@ pub struct Connection {
     pub address: Option<String>,
     /// The peer's end of the transport connection there is, `IP:PORT`.
     pub remote: Option<String>,
-    /// State of its peer machine (RFC 6733 section 5.6): `closed`, `wait_conn_ack`, `wait_i_cea`, `open`, `closing`, ...
+    /// State of its peer machine (RFC 6733 section 5.6): `Closed`, `Wait-Conn-Ack`, `Wait-I-CEA`, `I-Open`, `R-Open`, `Closing`...
     pub state: String,
-    /// State of its watchdog (RFC 3539): `initial`, `okay`, `suspect`, `down`, `reopen`.
+    /// State of its watchdog (RFC 3539): `INITIAL`, `OKAY`, `SUSPECT`, `DOWN`, `REOPEN`.
     pub watchdog: String,
     /// The connection's overall level.
     pub cpl: u8,

@@ -27,6 +27,8 @@ pub(super) struct Engine {
     pub agent: Agent,
     pub shell: Shell,
     pub kernel: super::kernel::Kernel,
+    /// Where it listens, with the ports that the system chose for 0.
+    pub listening: Vec<SocketAddr>,
     origin: Instant,
     /// By [`LinkId::index`].
     sockets: Vec<Option<Socket>>,
@@ -82,6 +84,7 @@ impl Engine {
             agent,
             shell,
             kernel,
+            listening: Vec::new(),
             origin,
             sockets: Vec::new(),
             attempts: Vec::new(),

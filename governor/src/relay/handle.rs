@@ -1,12 +1,13 @@
 //! Talking to a running relay from another task or thread.
 
+use crate::observe::snapshot::Snapshot;
 use tokio::sync::{mpsc, oneshot};
 
 /// What can be asked of a running relay.
 #[derive(Debug)]
 pub enum Command {
     /// How it stands.
-    Status(oneshot::Sender<serde_json::Value>),
+    Status(oneshot::Sender<Box<Snapshot>>),
     /// Say goodbye to every peer and end.
     Stop,
 }
@@ -28,7 +29,7 @@ pub struct Handle(pub(super) mpsc::UnboundedSender<Command>);
 
 impl Handle {
     /// How it stands; `None` when it runs no more.
-    pub async fn status(&self) -> Option<serde_json::Value> {
+    pub async fn status(&self) -> Option<Box<Snapshot>> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Command::Status(reply)).ok()?;
         answer.await.ok()

@@ -5,6 +5,7 @@ use super::handle::{Command, Handle, Outcome};
 use super::kernel::Kernel;
 use super::{connector, driver, origin_state};
 use crate::config::{Address, Config};
+use crate::observe::control;
 use crate::transport::limits;
 use governor_core::agent::Agent;
 use governor_core::peer::{DisconnectCause, Local};
@@ -100,8 +101,18 @@ async fn run(
         firmware_revision: 1,
         origin_state_id: origin_state::next(state_file.as_deref()),
     });
+    // A relay that cannot be asked still relays.
+    let control = shell.control.as_deref().and_then(|path| match control::Listener::bind(path) {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            warn!("`governor status` cannot ask this agent: {:#}", anyhow::Error::new(error));
+            None
+        }
+    });
     let agent = Agent::new(Time::ZERO, Arc::new(settings), local, seed());
-    let shared = Shared::new(Engine::new(agent, shell, kernel, Instant::now()));
+    let mut engine = Engine::new(agent, shell, kernel, Instant::now());
+    engine.listening.clone_from(&listening);
+    let shared = Shared::new(engine);
 
     spawn_local(driver::drive(shared.clone()));
     for listener in listeners {
@@ -112,6 +123,14 @@ async fn run(
     }
     if measure_ourselves {
         spawn_local(super::kernel::sample(shared.clone()));
+    }
+    if let Some(control) = control {
+        info!(socket = %control.path().display(), "answering `governor status`");
+        let shared = shared.clone();
+        spawn_local(control.serve(move || {
+            let snapshot = super::status::status(&mut shared.borrow());
+            std::future::ready(Some(snapshot))
+        }));
     }
     {
         let mut engine = shared.borrow();
@@ -139,7 +158,7 @@ async fn serve(shared: Shared, mut commands: mpsc::UnboundedReceiver<Command>) {
         match command {
             Command::Status(reply) => {
                 // Whoever asked may be gone.
-                let _ = reply.send(super::status::status(&shared.borrow()));
+                let _ = reply.send(Box::new(super::status::status(&mut shared.borrow())));
             }
             Command::Stop => return,
         }

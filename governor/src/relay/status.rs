@@ -1,26 +1,51 @@
-//! How the relay stands, as one JSON document.
+//! How the relay stands: what the agent knows, and what only the sockets and the kernel programs know.
 
 use super::engine::Engine;
-use serde_json::{Value, json};
+use crate::config::KernelAssist as Asked;
+use crate::kernel::monotonic;
+use crate::observe::collect;
+use crate::observe::snapshot::{KernelAssist, KernelConnection, Snapshot};
+use std::time::Duration;
 
-pub(super) fn status(engine: &Engine) -> Value {
-    let agent = &engine.agent;
-    let settings = agent.settings();
-    let connections: Vec<Value> = agent
-        .slots()
-        .iter()
-        .map(|slot| {
-            let connection = &settings.connections[slot.index.get()];
-            let levels = slot.congestion().levels();
-            json!({
-                "name": connection.name,
-                "state": slot.machine().state().name(),
-                "cpl": levels.cpl(),
-                "levels": levels,
-                "pending": slot.congestion().pending(),
-                "rate": slot.congestion().rate(),
-            })
-        })
-        .collect();
-    json!({ "connections": connections, "pending": agent.pending() })
+pub(super) fn status(engine: &mut Engine) -> Snapshot {
+    let now = engine.now();
+    let mut snapshot = collect::snapshot(&mut engine.agent, &engine.shell, now);
+    snapshot.listeners = engine.listening.iter().map(|address| format!("tcp://{address}")).collect();
+    snapshot.kernel_assist = KernelAssist {
+        mode: match engine.shell.kernel_assist {
+            Asked::Auto => "auto",
+            Asked::Required => "required",
+            Asked::Off => "off",
+        }
+        .to_owned(),
+        active: engine.kernel.is_active(),
+        report: engine.kernel.report().to_string().lines().map(str::to_owned).collect(),
+    };
+    for socket in engine.sockets() {
+        let Some(index) = socket.connection else { continue };
+        let Some(connection) = snapshot.connections.get_mut(index.get()) else { continue };
+        let open = engine.agent.slots().get(index.get()).and_then(|slot| slot.link());
+        // While the machine chooses between two, one that is open is the one to show.
+        if connection.remote.is_some() && open != Some(socket.link) {
+            continue;
+        }
+        connection.remote = Some(socket.remote.to_string());
+        connection.kernel = socket.cookie.and_then(|cookie| kernel(engine, cookie));
+    }
+    // Bringing the rates up to date may have changed levels.
+    engine.wake_driver();
+    snapshot
+}
+
+fn kernel(engine: &Engine, cookie: u64) -> Option<KernelConnection> {
+    let record = engine.kernel.record(cookie)?;
+    let blocked = |since: u64| Duration::from_nanos(monotonic().saturating_sub(since)).as_secs_f64();
+    Some(KernelConnection {
+        cookie,
+        queued: u64::from(record.queued),
+        limit: u64::from(record.limit),
+        blocked_for: (record.blocked_since > 0).then(|| blocked(record.blocked_since)),
+        sends: record.sends,
+        refusals: record.refusals,
+    })
 }

@@ -250,6 +250,18 @@ impl Agent {
         self.settle(now);
     }
 
+    /// Brings the rates of idle connections and groups up to `now`, for somebody who wants to look at them.
+    pub fn refresh(&mut self, now: Time) {
+        for at in 0..self.slots.len() {
+            self.slots[at].congestion.handle_timeout(now);
+            self.touch(self.slots[at].index);
+        }
+        for group in &mut self.groups {
+            group.handle_timeout(now);
+        }
+        self.settle(now);
+    }
+
     /// A link with output that no write has been tried for.
     pub fn poll_dirty(&mut self) -> Option<LinkId> {
         let link = self.dirty.pop()?;

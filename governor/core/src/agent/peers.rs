@@ -214,6 +214,9 @@ impl Agent {
                 self.handle_machine_event(now, connection, event);
             }
             while let Some(change) = self.slots[at].congestion.poll_event() {
+                if change.cpl_from != change.cpl_to {
+                    self.slots[at].level_since = change.at;
+                }
                 self.events.push_back(Event::Level(connection, change));
             }
             let slot = &self.slots[at];

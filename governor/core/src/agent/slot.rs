@@ -33,6 +33,8 @@ pub struct Slot {
     /// The group it is a member of.
     pub(super) group: Option<u16>,
     pub(super) counters: Counters,
+    /// When its CPL became what it is.
+    pub(super) level_since: Time,
     pub(super) last_refusal: Option<(Time, Priority, Refusal)>,
     pub(super) last_close: Option<CloseReason>,
     pub(super) touched: bool,
@@ -57,6 +59,7 @@ impl Slot {
             route_record: forward::route_record(&peer.host),
             group: None,
             counters: Counters::default(),
+            level_since: now,
             last_refusal: None,
             last_close: None,
             touched: false,
@@ -66,6 +69,11 @@ impl Slot {
     /// Its levels.
     pub const fn congestion(&self) -> &Connection {
         &self.congestion
+    }
+
+    /// When its CPL became what it is.
+    pub const fn level_since(&self) -> Time {
+        self.level_since
     }
 
     /// Its peer machine.
