@@ -332,6 +332,7 @@ fn n21_every_close_has_one_reason_with_a_label_of_its_own() {
         CloseReason::Replaced,
         CloseReason::Refused(3010),
         CloseReason::Capabilities(error),
+        CloseReason::UnknownPeer,
         CloseReason::SecondCer,
         CloseReason::UnexpectedMessage,
     ];
