@@ -92,6 +92,15 @@ async fn run(
     let measure_ourselves =
         !kernel.is_active() && settings.connections.iter().any(|connection| connection.transport.pressure.is_some());
 
+    // A relay that cannot be asked still relays.
+    let control = shell.control.as_deref().and_then(|path| match control::Listener::bind(path) {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            warn!("`governor status` cannot ask this agent: {:#}", anyhow::Error::new(error));
+            None
+        }
+    });
+
     let state_file = shell.control.as_deref().and_then(|c| c.parent()).map(|dir| dir.join("origin-state-id"));
     let local = Arc::new(Local {
         origin_host: settings.node.origin_host.clone(),
@@ -100,14 +109,6 @@ async fn run(
         vendor_id: VENDOR,
         firmware_revision: 1,
         origin_state_id: origin_state::next(state_file.as_deref()),
-    });
-    // A relay that cannot be asked still relays.
-    let control = shell.control.as_deref().and_then(|path| match control::Listener::bind(path) {
-        Ok(listener) => Some(listener),
-        Err(error) => {
-            warn!("`governor status` cannot ask this agent: {:#}", anyhow::Error::new(error));
-            None
-        }
     });
     let agent = Agent::new(Time::ZERO, Arc::new(settings), local, seed());
     let mut engine = Engine::new(agent, shell, kernel, Instant::now());
