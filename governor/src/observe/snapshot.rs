@@ -343,4 +343,38 @@ mod tests {
         let text = serde_json::to_string(&snapshot).unwrap();
         assert_eq!(serde_json::from_str::<Snapshot>(&text).unwrap(), snapshot);
     }
+
+    /// Every name of the document, at any depth, stands in the operator's page.
+    #[test]
+    fn the_page_names_every_field() {
+        fn names(value: &serde_json::Value, found: &mut Vec<String>) {
+            match value {
+                serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
+                    found.push(name.clone());
+                    names(value, found);
+                }),
+                serde_json::Value::Array(array) => array.iter().for_each(|value| names(value, found)),
+                _ => {}
+            }
+        }
+        let connection = Connection {
+            kernel: Some(KernelConnection::default()),
+            last_refusal: Some(LastRefusal::default()),
+            ..Connection::default()
+        };
+        let group = RouteGroup { members: vec![RouteMember::default()] };
+        let snapshot = Snapshot {
+            peers: vec![Peer::default()],
+            connections: vec![connection],
+            routes: vec![Route { groups: vec![group], ..Route::default() }],
+            groups: vec![Group::default()],
+            ..Snapshot::default()
+        };
+        let mut found = Vec::new();
+        names(&serde_json::to_value(&snapshot).unwrap(), &mut found);
+        assert!(found.len() > 80, "{found:?}");
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/status.md")).unwrap();
+        let missing: Vec<_> = found.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "not in docs/status.md: {missing:?}");
+    }
 }
