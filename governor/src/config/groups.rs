@@ -3,8 +3,9 @@
 use super::keys::{self, MOST_MEMBERS};
 use super::node::set;
 use super::peers::Directory;
-use super::reader::{At, Section, Sink, quoted};
+use super::reader::{At, Section, Sink};
 use super::throttle;
+use super::words::quoted;
 use governor_core::settings::{ConnectionIndex, Group, GroupMode};
 use std::collections::HashMap;
 

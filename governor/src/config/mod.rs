@@ -13,6 +13,7 @@ mod peers;
 mod reader;
 mod routes;
 mod throttle;
+mod words;
 
 pub use address::{Address, Scheme};
 pub use fault::{Fault, Faults};

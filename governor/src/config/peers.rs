@@ -3,8 +3,9 @@
 use super::address::Address;
 use super::keys;
 use super::node::set;
-use super::reader::{Section, Sink, quoted};
+use super::reader::{Section, Sink};
 use super::throttle::Sets;
+use super::words::quoted;
 use super::{ConnectionShell, node};
 use governor_core::settings::{Connection, ConnectionIndex, Peer, PeerIndex, Pressure, RemoteBusy, Transport, Usage};
 use std::collections::HashMap;

@@ -2,7 +2,8 @@
 
 use super::keys::{self, MOST_WEIGHT};
 use super::peers::Directory;
-use super::reader::{Section, Sink, quoted, shown, whole};
+use super::reader::{Section, Sink};
+use super::words::{quoted, shown, whole};
 use governor_core::level::Priority;
 use governor_core::settings::{PriorityRule, Route, RouteGroup};
 use std::collections::HashMap;

@@ -2,7 +2,8 @@
 
 use super::keys::{self, MOST_THROTTLE_SETS};
 use super::node::set;
-use super::reader::{self, Section, Sink};
+use super::reader::{Section, Sink};
+use super::words;
 use governor_core::settings::{Threshold, Throttle};
 use std::collections::HashMap;
 
@@ -13,14 +14,14 @@ pub fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Sets {
     let mut sets = Sets::new();
     for (name, value) in root.entries(sink, "throttle").unwrap_or_default() {
         let path = format!("throttle.{}", name.value);
-        if let Err(message) = reader::check_name(name.value) {
+        if let Err(message) = words::check_name(name.value) {
             sink.fault(&name.at, &path, message);
         }
         if sets.len() >= MOST_THROTTLE_SETS {
             sink.fault(&name.at, &path, format!("one throttle set too many, at most {MOST_THROTTLE_SETS} are allowed"));
         }
         let Some(table) = value.get_ref().as_table() else {
-            let message = format!("must be a table `[throttle.NAME]`, is {}", reader::shown(value.get_ref()));
+            let message = format!("must be a table `[throttle.NAME]`, is {}", words::shown(value.get_ref()));
             sink.fault(&value.span(), &path, message);
             continue;
         };
