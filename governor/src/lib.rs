@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod kernel;
 pub mod load;
 pub mod observe;

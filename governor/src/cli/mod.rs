@@ -8,6 +8,7 @@
 //! with 1; a command with other codes by contract returns them as `Ok(ExitCode)`. Wrong arguments exit with 2.
 
 pub mod check;
+pub mod demo;
 pub mod load;
 pub mod log;
 pub mod replay;
@@ -34,6 +35,8 @@ pub struct Cli {
 pub enum Command {
     /// Check a configuration file whole; print every fault with its line
     Check(check::Args),
+    /// See it work: a relay, four servers and an overload in one process; no file, no peers, no root
+    Demo(demo::Args),
     /// Diameter load: a client, a server, or both, with a report
     Load(Box<load::Args>),
     /// Run the relay
@@ -52,6 +55,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Check(args) => check::run(args),
+            Command::Demo(args) => demo::run(args),
             Command::Load(args) => load::run(*args),
             Command::Run(args) => run::run(args),
             Command::Replay(args) => replay::run(args),

@@ -143,6 +143,7 @@ fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
                 "level"
             );
             engine.publish(connection);
+            engine.followers.retain(|follower| follower.send((connection, change)).is_ok());
         }
     }
 }

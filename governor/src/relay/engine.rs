@@ -1,5 +1,6 @@
 //! The agent with its sockets.
 
+use super::handle::Change;
 use crate::config::Shell;
 use crate::transport::{Reader, Writer};
 use governor_core::agent::{Agent, LinkId};
@@ -12,6 +13,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
 use tokio::io::ReadBuf;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
 
 /// One read takes at most this much, bytes: some hundred messages of common size, and it stays in the cache.
@@ -29,6 +31,8 @@ pub(super) struct Engine {
     pub kernel: super::kernel::Kernel,
     /// Where it listens, with the ports that the system chose for 0.
     pub listening: Vec<SocketAddr>,
+    /// Who wants to hear of changes of level.
+    pub followers: Vec<UnboundedSender<Change>>,
     origin: Instant,
     /// By [`LinkId::index`].
     sockets: Vec<Option<Socket>>,
@@ -85,6 +89,7 @@ impl Engine {
             shell,
             kernel,
             listening: Vec::new(),
+            followers: Vec::new(),
             origin,
             sockets: Vec::new(),
             attempts: Vec::new(),

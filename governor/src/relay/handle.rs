@@ -1,13 +1,20 @@
 //! Talking to a running relay from another task or thread.
 
 use crate::observe::snapshot::Snapshot;
+use governor_core::congestion::LevelChange;
+use governor_core::settings::ConnectionIndex;
 use tokio::sync::{mpsc, oneshot};
+
+/// A change of level on a connection.
+pub type Change = (ConnectionIndex, LevelChange);
 
 /// What can be asked of a running relay.
 #[derive(Debug)]
 pub enum Command {
     /// How it stands.
     Status(oneshot::Sender<Box<Snapshot>>),
+    /// Every change of level from now on, until the receiver is dropped.
+    Follow(mpsc::UnboundedSender<Change>),
     /// Say goodbye to every peer and end.
     Stop,
 }
@@ -33,6 +40,14 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.0.send(Command::Status(reply)).ok()?;
         answer.await.ok()
+    }
+
+    /// Every change of level from now on.
+    pub fn follow(&self) -> mpsc::UnboundedReceiver<Change> {
+        let (follower, changes) = mpsc::unbounded_channel();
+        // One that runs no more has no changes to tell: the receiver says so by its end.
+        let _ = self.0.send(Command::Follow(follower));
+        changes
     }
 
     /// Asks it to end.

@@ -13,5 +13,5 @@ mod origin_state;
 mod start;
 mod status;
 
-pub use handle::{Command, Handle, Outcome};
+pub use handle::{Change, Command, Handle, Outcome};
 pub use start::{StartError, Started, start};

@@ -161,6 +161,7 @@ async fn serve(shared: Shared, mut commands: mpsc::UnboundedReceiver<Command>) {
                 // Whoever asked may be gone.
                 let _ = reply.send(Box::new(super::status::status(&mut shared.borrow())));
             }
+            Command::Follow(follower) => shared.borrow().followers.push(follower),
             Command::Stop => return,
         }
     }
