@@ -86,6 +86,8 @@ pub enum Event {
         side: Side,
     },
     /// Usable for requests.
+    ///
+    /// Between `Opened` and `Up` the connection's X1 is best 3: nothing but answers leaves.
     Up {
         /// The open connection.
         side: Side,
@@ -245,6 +247,12 @@ impl Machine {
     /// The open connection; in Closing, the one that is being closed.
     pub fn side(&self) -> Option<Side> {
         self.open.map(|(side, _)| side)
+    }
+
+    /// When the last message came on the open connection. Of several slots of one peer that are all open, a newcomer is
+    /// best given to the one that has been silent longest: it is probed, and replaced if it is dead.
+    pub const fn heard(&self) -> Time {
+        self.heard
     }
 
     /// What the peer said of itself, while the connection is open or closing.

@@ -8,7 +8,6 @@ impl Machine {
     /// [`Self::handle_start`].
     pub fn handle_stop(&mut self, now: Time, cause: DisconnectCause) {
         self.stopped = Some(cause);
-        self.start_again = false;
         self.timers.stop(Timer::Reconnect);
         let reason = CloseReason::Stopped(cause);
         self.refuse_held(code::UNABLE_TO_COMPLY, "stopped by the operator", reason.clone());

@@ -29,6 +29,10 @@ impl Machine {
                     let cause = message.find(avp::DISCONNECT_CAUSE).and_then(|avp| avp.u32()).unwrap_or_default();
                     let cause = DisconnectCause::from_u32(cause);
                     self.leave(now, CloseReason::PeerDisconnect(cause));
+                    if self.held.is_some() {
+                        // The peer has opened its next connection before it left this one: no need to wait.
+                        self.close(now, CloseReason::PeerClosed);
+                    }
                 }
             }
             //   Closing          I-Rcv-DPA        I-Disc           Closed
@@ -72,7 +76,6 @@ impl Machine {
         self.state = State::Closing;
         self.leaving = Some(reason);
         self.timers.stop(Timer::Watchdog);
-        self.timers.stop(Timer::Probe);
         self.timers.set(Timer::Disconnect, now + self.config.disconnect_timeout);
         self.events.push_back(Event::Draining);
     }

@@ -251,7 +251,8 @@ fn what_a_relay_does_not_know_is_no_reason_to_refuse() {
         .bytes(avp::HOST_IP_ADDRESS, &[0, 8, 1, 2, 3])
         .u32(avp::SUPPORTED_VENDOR_ID, 10_415)
         .u32(avp::INBAND_SECURITY_ID, 1)
-        .u32(avp::INBAND_SECURITY_ID, 0);
+        .u32(avp::INBAND_SECURITY_ID, 0)
+        .u32(avp::INBAND_SECURITY_ID, 1);
     let remote = parse(b).unwrap();
     assert_eq!(remote.origin_host, "a.example.net");
     // An address of a family that is none of ours counts as one, and is not kept.

@@ -333,6 +333,140 @@ fn an_open_connection_that_answers_the_probe_stays_and_the_second_gets_5012() {
 }
 
 #[test]
+fn a_probe_that_was_answered_is_over() {
+    let mut solo = Solo::at(State::ROpen, HIGHER);
+    solo.apply(Ev::RConnCer);
+    solo.apply(Ev::RcvDwa(On::R));
+    solo.now += Duration::from_secs(10);
+    solo.machine.handle_timeout(solo.now);
+    assert!(solo.machine.is_up() && solo.machine.poll_event().is_none());
+}
+
+#[test]
+fn a_second_connection_that_goes_away_ends_the_probe() {
+    let mut solo = Solo::at(State::ROpen, HIGHER);
+    solo.apply(Ev::RConnCer);
+    assert_eq!(solo.apply(Ev::PeerDisc(On::R2)), ["R2-Disc peer_closed"]);
+    solo.now += Duration::from_secs(10);
+    solo.machine.handle_timeout(solo.now);
+    assert!(solo.machine.is_up() && solo.machine.poll_event().is_none());
+}
+
+#[test]
+fn a_probe_is_a_watchdog_request_like_any_other() {
+    let mut solo = Solo::at(State::ROpen, HIGHER);
+    solo.apply(Ev::RConnCer);
+    solo.apply(Ev::RcvMessage(On::R));
+    // Data saved the connection, but its DWA has not come for Tw.
+    assert_eq!(solo.apply(Ev::Timeout), ["Suspect"]);
+}
+
+#[test]
+fn a_good_bye_lets_the_next_connection_in_at_once() {
+    let mut solo = Solo::at(State::ROpen, HIGHER);
+    solo.apply(Ev::RConnCer);
+    let done = solo.apply(Ev::RcvDpr(On::R, REBOOT));
+    let label = "dpr_rebooting";
+    let expected = [
+        "R-Snd-DPA".to_owned(),
+        "R2-Snd-CEA".to_owned(),
+        "Draining".to_owned(),
+        format!("Down {label}"),
+        format!("R-Disc {label}"),
+        "R2-Opened".to_owned(),
+        "Up".to_owned(),
+    ];
+    assert_eq!(done, expected);
+}
+
+#[test]
+fn no_other_timer_than_the_watchdog_runs_on_an_open_connection() {
+    let least = Duration::from_secs(28);
+    for state in [State::ROpen, State::IOpen] {
+        let solo = Solo::at(state, HIGHER);
+        assert!(solo.machine.poll_timeout().unwrap().since(solo.now) >= least);
+    }
+    // Nor one that was left by an attempt before.
+    let mut solo = Solo::at(State::WaitConnAck, HIGHER);
+    solo.apply(Ev::IRcvConnNack);
+    solo.apply(Ev::RConnCer);
+    assert!(solo.machine.poll_timeout().unwrap().since(solo.now) >= least);
+}
+
+#[test]
+fn no_watchdog_runs_while_closing() {
+    for leave in [Ev::Stop, Ev::RcvDpr(On::I, REBOOT)] {
+        let mut solo = Solo::at(State::IOpen, HIGHER);
+        solo.now = solo.machine.poll_timeout().unwrap().saturating_sub(Duration::from_millis(1));
+        solo.apply(leave);
+        let done = solo.apply(Ev::Timeout);
+        assert!(done[0].starts_with("Down"), "{done:?}");
+    }
+}
+
+#[test]
+fn silence_counts_from_the_last_message() {
+    for seconds in 1..28 {
+        let mut solo = Solo::at(State::ROpen, HIGHER);
+        solo.now += Duration::from_secs(seconds);
+        solo.apply(Ev::RcvMessage(On::R));
+        assert_eq!(solo.machine.heard(), solo.now);
+        let heard = solo.now;
+        while solo.apply(Ev::Timeout).is_empty() {}
+        let silence = solo.now.since(heard);
+        assert!(silence >= Duration::from_secs(28) && silence <= Duration::from_secs(32), "{silence:?}");
+    }
+}
+
+#[test]
+fn tw_is_jittered_by_2_s_either_way() {
+    let mut solo = Solo::at(State::ROpen, HIGHER);
+    let mut intervals = vec![];
+    for _ in 0..200 {
+        let before = solo.now;
+        assert_eq!(solo.apply(Ev::Timeout), ["R-Snd-DWR"]);
+        intervals.push(solo.now.since(before));
+        solo.apply(Ev::RcvDwa(On::R));
+    }
+    let within = |least, most| intervals.iter().all(|i| (least..=most).contains(&i.as_millis()));
+    assert!(within(28_000, 32_000));
+    assert!(!within(28_500, 32_000) && !within(28_000, 31_500), "all of it is used");
+}
+
+#[test]
+fn a_start_makes_the_next_failure_a_first_one() {
+    let mut solo = Solo::at(State::WaitConnAck, HIGHER);
+    let wait = |solo: &mut Solo| {
+        solo.apply(Ev::IRcvConnNack);
+        solo.machine.poll_timeout().unwrap().since(solo.now)
+    };
+    for _ in 0..10 {
+        wait(&mut solo);
+        assert_eq!(solo.apply(Ev::Timeout), ["I-Snd-Conn-Req"]);
+    }
+    assert!(wait(&mut solo) > Duration::from_secs(20));
+    solo.apply(Ev::Start);
+    assert!(wait(&mut solo) <= Duration::from_millis(500));
+}
+
+#[test]
+fn a_connection_that_was_open_for_tc_makes_the_next_failure_a_first_one() {
+    for (open_for, first) in [(29, false), (30, true)] {
+        let mut solo = Solo::at(State::WaitConnAck, HIGHER);
+        for _ in 0..10 {
+            solo.apply(Ev::IRcvConnNack);
+            solo.apply(Ev::Timeout);
+        }
+        solo.apply(Ev::IRcvConnAck);
+        solo.apply(Ev::RcvCea(On::I));
+        solo.now += Duration::from_secs(open_for);
+        solo.apply(Ev::PeerDisc(On::I));
+        let wait = solo.machine.poll_timeout().unwrap().since(solo.now);
+        assert_eq!(wait <= Duration::from_millis(500), first, "open for {open_for} s: {wait:?}");
+    }
+}
+
+#[test]
 fn an_open_connection_that_is_dead_is_replaced() {
     let mut solo = Solo::at(State::ROpen, HIGHER);
     solo.apply(Ev::RConnCer);

@@ -86,6 +86,19 @@ fn reopen_counts_three_answers_and_forgets_them_when_one_is_late() {
 }
 
 #[test]
+fn reopen_counts_afresh_on_each_connection() {
+    let mut watchdog = Watchdog::default();
+    for input in [ConnectionUp, ConnectionDown, ConnectionUp, ReceiveDwa, ReceiveDwa, ConnectionDown, ConnectionUp] {
+        watchdog.step(input);
+    }
+    watchdog.step(ReceiveDwa);
+    watchdog.step(ReceiveDwa);
+    assert_eq!(watchdog.status(), Reopen);
+    watchdog.step(ReceiveDwa);
+    assert_eq!(watchdog.status(), Okay);
+}
+
+#[test]
 fn a_connection_closed_in_order_starts_from_initial() {
     let mut watchdog = Watchdog::default();
     watchdog.step(ConnectionUp);
