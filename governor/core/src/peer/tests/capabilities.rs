@@ -54,6 +54,11 @@ fn vendor_specific(vendors: &[u32], ids: &[(u32, u32)]) -> Vec<u8> {
     vendors.chain(ids).flatten().collect()
 }
 
+/// A vendor's own AVP of that code.
+fn vendors_own(code: u32) -> Vec<u8> {
+    Builder::request(0, 0, 0, 0, 0).avp(code, Some(9), 0, b"x").finish().slice(20..).to_vec()
+}
+
 #[test]
 fn our_own_cer_and_cea_are_read_back_whole() {
     let addresses = [ADDRESS, "2001:db8::1".parse().unwrap()];
@@ -214,6 +219,7 @@ fn one_application_under_several_vendors_is_legal() {
         .bytes(260, &vendor_specific(&[9], &[(258, 16_777_251)]))
         .bytes(260, &vendor_specific(&[9, 10_415], &[(259, 3)]))
         .bytes(260, &vendor_specific(&[13_019], &[(258, 4), (259, 5)]))
+        .bytes(260, &[u32_avp(258, 4), vendors_own(258)].concat())
         .u32(258, 4)
         .u32(259, 3);
     let applications = parse(b).unwrap().applications;

@@ -282,6 +282,7 @@ fn what_has_no_row_does_what_we_say() {
         (Closed, HIGHER, RcvMessage(R), &[], Closed),
         (Closed, HIGHER, RcvDwr(R2), &[], Closed),
         (WaitConnAck, HIGHER, RcvCea(R), &[], WaitConnAck),
+        (WaitConnAck, HIGHER, RcvMessage(I), &[], WaitConnAck),
         (IOpen, HIGHER, RcvDpr(R, REBOOT), &[], IOpen),
         (IOpen, HIGHER, PeerDisc(R), &[], IOpen),
     ];
@@ -402,6 +403,20 @@ fn no_watchdog_runs_while_closing() {
         let done = solo.apply(Ev::Timeout);
         assert!(done[0].starts_with("Down"), "{done:?}");
     }
+}
+
+#[test]
+fn what_comes_while_closing_changes_nothing_more() {
+    let mut solo = Solo::at(State::ROpen, HIGHER);
+    solo.apply(Ev::Timeout);
+    assert_eq!(solo.apply(Ev::Timeout), ["Suspect"]);
+    solo.apply(Ev::RcvDpr(On::R, DisconnectCause::Busy));
+    // Neither Recovered, nor a new reason.
+    for event in [Ev::RcvMessage(On::R), Ev::RcvDwa(On::R), Ev::Stop] {
+        assert_eq!(solo.apply(event), [""; 0], "{event:?}");
+    }
+    assert_eq!(solo.apply(Ev::PeerDisc(On::R)), ["Down dpr_busy", "R-Disc dpr_busy"]);
+    assert_eq!(solo.machine.poll_timeout(), None, "stopped since");
 }
 
 #[test]

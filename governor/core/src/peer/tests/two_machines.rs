@@ -86,7 +86,9 @@ fn a_stop_says_good_bye_and_stays_closed_until_the_next_start() {
     ]));
     pair.start(0);
     pair.run_for(Duration::from_secs(1));
-    // In order: no REOPEN.
+    // In order: no REOPEN, so no DWRs.
+    assert_eq!(sent(&pair, 0), ["CER", "DPR", "CER"]);
+    assert_eq!(sent(&pair, 1), ["CEA", "DPA", "CEA"]);
     assert!(pair.nodes[0].machine.is_up() && pair.nodes[1].machine.is_up());
 }
 
