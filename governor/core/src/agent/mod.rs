@@ -16,22 +16,20 @@ mod peers;
 mod request;
 mod slot;
 mod timers;
+mod transport;
 
 pub use counters::{Counters, HELD_BACK_REASONS, Totals};
 pub use link::LinkId;
 pub use slot::Slot;
 
 use crate::congestion::{Group, LevelChange, Pending};
-use crate::diameter::Message;
 use crate::peer::{CloseReason, DisconnectCause, Local};
 use crate::routing::{Selection, Table, Transactions};
 use crate::settings::{ConnectionIndex, Settings};
 use crate::time::Time;
 use link::{Links, Use};
-use outbox::Cargo;
 use request::Transaction;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::sync::Arc;
 use timers::{Timer, Timers};
 
@@ -134,89 +132,6 @@ impl Agent {
             self.touch(self.slots[at].index);
         }
         self.settle(now);
-    }
-
-    /// The transport accepted a connection; who it is comes with its CER. `local` are the addresses of our end.
-    pub fn handle_accepted(&mut self, now: Time, local: Vec<IpAddr>) -> LinkId {
-        let deadline = now + self.settings.node.connect_timeout;
-        let link = self.links.insert(Use::Unknown { deadline }, local);
-        self.timers.schedule(Timer::Link(link), deadline);
-        link
-    }
-
-    /// The transport connection that [`Event::Connect`] asked for is open.
-    pub fn handle_connected(&mut self, now: Time, connection: ConnectionIndex, local: Vec<IpAddr>) -> LinkId {
-        let side = crate::peer::Side::Initiator;
-        let link = self.links.insert(Use::Slot { connection, side }, local.clone());
-        self.bind(link, connection, side);
-        self.slots[connection.get()].machine.handle_connected(now, &local);
-        self.touch(connection);
-        self.settle(now);
-        link
-    }
-
-    /// The transport connection that [`Event::Connect`] asked for could not be opened.
-    pub fn handle_connect_failed(&mut self, now: Time, connection: ConnectionIndex) {
-        self.slots[connection.get()].machine.handle_connect_failed(now);
-        self.touch(connection);
-        self.settle(now);
-    }
-
-    /// A link's transport connection is gone. Its pending requests go to other connections.
-    pub fn handle_disconnected(&mut self, now: Time, link: LinkId) {
-        if let Some(Use::Slot { connection, side }) = self.links.used_for(link) {
-            self.slots[connection.get()].machine.handle_disconnected(now, side);
-            self.touch(connection);
-        }
-        // First what the slot makes of it: what it takes back lies in the link's output.
-        self.settle(now);
-        self.links.remove(link);
-    }
-
-    /// What a link has to write: whole messages, but for the rest of one that was partly written.
-    pub fn output(&self, link: LinkId) -> &[u8] {
-        self.links.get(link).map(|l| l.outbox.bytes()).unwrap_or_default()
-    }
-
-    /// The first `count` bytes of [`Agent::output`] were written.
-    pub fn handle_written(&mut self, link: LinkId, count: usize) {
-        if let Some(l) = self.links.get_mut(link) {
-            l.outbox.advance(count);
-        }
-    }
-
-    /// A write failed for want of send-buffer space: CL-98 at once. Answers not yet begun are discarded and counted,
-    /// requests not yet begun are tried elsewhere or answered (rule 3).
-    pub fn handle_blocked(&mut self, now: Time, link: LinkId) {
-        let Some(l) = self.links.get_mut(link) else { return };
-        let withdrawn = l.outbox.withdraw();
-        if let Use::Slot { connection, .. } = l.used {
-            self.slots[connection.get()].congestion.handle_blocked(now);
-            self.touch(connection);
-            self.reroute_unwritten(now, connection, withdrawn);
-        }
-        self.settle(now);
-    }
-
-    /// The link takes bytes again (rule 3: CL-3, then down by steps).
-    pub fn handle_unblocked(&mut self, now: Time, link: LinkId) {
-        if let Some(Use::Slot { connection, .. }) = self.links.used_for(link) {
-            self.slots[connection.get()].congestion.handle_unblocked(now);
-            self.touch(connection);
-        }
-        if !self.output(link).is_empty() {
-            self.mark_dirty(link);
-        }
-        self.settle(now);
-    }
-
-    /// The send buffer's occupancy as the kernel has it, bytes (rule 3, pressure).
-    pub fn handle_pressure(&mut self, now: Time, link: LinkId, queued: u64, limit: u64) {
-        if let Some(Use::Slot { connection, .. }) = self.links.used_for(link) {
-            self.slots[connection.get()].congestion.handle_pressure(now, queued, limit);
-            self.touch(connection);
-            self.settle(now);
-        }
     }
 
     /// When to call [`Agent::handle_timeout`] next.
@@ -333,103 +248,6 @@ impl Agent {
         {
             l.dirty = true;
             self.dirty.push(link);
-        }
-    }
-
-    /// Queues one message of ours on a link.
-    fn send_own(&mut self, link: LinkId, message: &[u8]) {
-        if let Some(l) = self.links.get_mut(link) {
-            l.outbox.push(Cargo::Own, |out| out.extend_from_slice(message));
-            self.mark_dirty(link);
-        }
-    }
-
-    /// Ends a link for a reason of ours: nothing more is read from it, what is queued is still written.
-    fn close(&mut self, now: Time, link: LinkId, reason: CloseReason) {
-        match self.links.used_for(link) {
-            None | Some(Use::Closing) => {}
-            Some(Use::Unknown { .. }) => self.end(link, reason),
-            Some(Use::Slot { connection, side }) => {
-                self.slots[connection.get()].machine.handle_unusable(now, side, reason);
-                self.touch(connection);
-                self.settle(now);
-            }
-        }
-    }
-
-    /// Marks a link as closing and tells the shell.
-    fn end(&mut self, link: LinkId, reason: CloseReason) {
-        if let Some(l) = self.links.get_mut(link) {
-            l.used = Use::Closing;
-            self.totals.count_close(&reason);
-            self.events.push_back(Event::Close { link, reason });
-        }
-    }
-
-    fn handle_link_timeout(&mut self, now: Time, link: LinkId) {
-        let Some(l) = self.links.get(link) else { return };
-        let handshake = match l.used {
-            Use::Unknown { deadline } => Some(deadline),
-            Use::Slot { .. } | Use::Closing => None,
-        };
-        if handshake.is_some_and(|at| at <= now) {
-            self.close(now, link, CloseReason::ConnectTimeout);
-        } else if l.partial.is_some_and(|at| at <= now) {
-            self.close(now, link, CloseReason::MessageTimeout);
-        } else if let Some(next) = [handshake, l.partial].into_iter().flatten().min() {
-            self.timers.schedule(Timer::Link(link), next);
-        }
-    }
-
-    /// Bytes arrived on a link. Takes every whole message and gives the number of bytes taken; the caller keeps the
-    /// rest and gives it again in front of what comes next.
-    pub fn handle_input(&mut self, now: Time, link: LinkId, bytes: &[u8]) -> usize {
-        let max = self.settings.node.max_message;
-        let mut taken = 0;
-        let mut traffic = None;
-        loop {
-            let rest = &bytes[taken..];
-            let used = match self.links.used_for(link) {
-                // Nobody listens any more: what comes is thrown away.
-                None | Some(Use::Closing) => return bytes.len(),
-                Some(used) => used,
-            };
-            match crate::diameter::frame(rest, max) {
-                Ok(Some(length)) => {
-                    taken += length;
-                    if let Some(message) = Message::new(&rest[..length]) {
-                        self.handle_message(now, link, used, &message, &mut traffic);
-                    }
-                }
-                Ok(None) => {
-                    self.wait_for_rest(now, link, taken > 0, !rest.is_empty());
-                    break;
-                }
-                Err(error) => {
-                    self.handle_frame_error(now, link, rest, error);
-                    taken = bytes.len();
-                    break;
-                }
-            }
-        }
-        // Once a batch: any traffic resets the watchdog (RFC 3539 section 3.4.1).
-        if let Some((connection, side)) = traffic {
-            self.slots[connection.get()].machine.handle_traffic(now, side);
-            self.touch(connection);
-        }
-        self.settle(now);
-        taken
-    }
-
-    /// A started message has to end within `message_timeout`, each counted from its start.
-    fn wait_for_rest(&mut self, now: Time, link: LinkId, progressed: bool, started: bool) {
-        let deadline = now + self.settings.node.message_timeout;
-        let Some(l) = self.links.get_mut(link) else { return };
-        if !started {
-            l.partial = None;
-        } else if progressed || l.partial.is_none() {
-            l.partial = Some(deadline);
-            self.timers.schedule(Timer::Link(link), deadline);
         }
     }
 }
