@@ -37,6 +37,11 @@ pub fn load(name: &str) -> Result<(Assist, Report)> {
     load_with(&options(Mode::Auto, name))
 }
 
+/// Is a program attached that sees the outcome of sends?
+pub fn measures_sends(report: &Report) -> bool {
+    report.attached("sock_send_length") || (report.attached("inet_sendmsg") && report.attached("inet6_sendmsg"))
+}
+
 /// A TCP connection over loopback: a nonblocking writer of ours, and a reader that reads when told to.
 #[derive(Debug)]
 pub struct Pipe {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use governor::kernel::{Assist, Mode, Options};
 use governor_tests::Scratch;
-use governor_tests::assist::{load_with, options};
+use governor_tests::assist::{load_with, measures_sends, options};
 
 #[test]
 fn every_program_loads_on_this_kernel() -> Result<()> {
@@ -32,7 +32,7 @@ fn a_place_without_bpffs_costs_the_pins_only() -> Result<()> {
     let scratch = Scratch::new("no-bpffs")?;
     let options = Options { pin_root: scratch.file("pins"), ..Options::new(Mode::Auto) };
     let (_assist, report) = load_with(&options)?;
-    assert!(report.attached("sock_send_length"));
+    assert!(measures_sends(&report));
     assert!(report.to_string().contains("note: maps and links are not pinned: "), "{report}");
     assert!(!options.pin_root.exists());
     let required = Assist::load_with(&Options { mode: Mode::Required, ..options });

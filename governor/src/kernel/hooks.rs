@@ -22,9 +22,17 @@ pub(super) const SEND: Hook = Hook {
     cost: "refused sends and rising pressure are seen at the agent's own writes only",
 };
 /// The same where the tracepoint is absent.
-pub(super) const SEND_4: Hook = Hook { name: "inet_sendmsg", offers: "the same for TCP over IPv4, and SCTP", ..SEND };
+pub(super) const SEND_4: Hook = Hook {
+    name: "inet_sendmsg",
+    offers: "the outcome of sends over IPv4 and SCTP, and the send buffer's pressure",
+    ..SEND
+};
 /// The same where the tracepoint is absent.
-pub(super) const SEND_6: Hook = Hook { name: "inet6_sendmsg", offers: "the same for TCP over IPv6", ..SEND };
+pub(super) const SEND_6: Hook = Hook {
+    name: "inet6_sendmsg",
+    offers: "the outcome of TCP sends over IPv6, and the send buffer's pressure",
+    ..SEND
+};
 /// A segment arrives.
 pub(super) const DRAIN: Hook = Hook {
     name: "tcp_probe",
