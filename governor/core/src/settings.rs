@@ -194,6 +194,14 @@ pub struct Route {
     pub application: Option<u32>,
     /// Command code.
     pub command: Option<u32>,
+    /// Origin-Host.
+    pub origin_host: Option<String>,
+    /// Origin-Realm.
+    pub origin_realm: Option<String>,
+    /// What User-Name begins with: in S6a the IMSI, so a country's and a network's digits.
+    pub user_name_prefix: Option<String>,
+    /// Do all requests of a session (Session-Id) go the same way, as long as that way is open?
+    pub sticky: bool,
     /// In order of preference.
     pub groups: Vec<RouteGroup>,
 }

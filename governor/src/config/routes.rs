@@ -53,6 +53,10 @@ pub fn read_routes(sink: &mut Sink, root: &Section<'_, '_>, peers: &Directory) -
             host: section.identity(sink, "host"),
             application: section.number(sink, "application"),
             command: section.number(sink, "command"),
+            origin_host: section.identity(sink, "origin_host"),
+            origin_realm: section.identity(sink, "origin_realm"),
+            user_name_prefix: section.name_of(sink, "user_name_prefix").map(str::to_owned),
+            sticky: section.word(sink, "sticky"),
             groups: groups.iter().map(|group| read_group(sink, group, peers)).collect(),
         });
     }

@@ -40,6 +40,8 @@ pub(super) struct Plan {
     pub application: u32,
     /// The configured peer that is its Destination-Host.
     pub destination: Option<PeerIndex>,
+    /// The session's hash, on a sticky route.
+    pub session: Option<u64>,
 }
 
 /// Why a request is sent again.
@@ -98,6 +100,9 @@ impl Agent {
             command: header.command,
             destination_host: avps.destination_host,
             destination_realm: avps.destination_realm,
+            origin_host: avps.origin_host,
+            origin_realm: avps.origin_realm,
+            user_name: avps.user_name,
         };
         let target = match self.table.find(settings, &route) {
             Ok(target) => target,
@@ -107,7 +112,12 @@ impl Agent {
             }
         };
         let destination = target.peer.or_else(|| avps.destination_host.and_then(|host| self.table.peer(host)));
-        let plan = Plan { ingress, target, priority, application: header.application, destination };
+        let session = target
+            .route
+            .filter(|&route| settings.routes[route].sticky)
+            .and(avps.session_id)
+            .map(crate::routing::session_hash);
+        let plan = Plan { ingress, target, priority, application: header.application, destination, session };
         let id = self.transactions.insert();
         match self.place(now, id, &plan, &[], message.bytes(), Again::No) {
             Ok(egress) => {
@@ -158,7 +168,10 @@ impl Agent {
             }
         }
         if let Some(route) = plan.target.route {
-            let mut candidates = self.selection.start(route);
+            let mut candidates = match plan.session {
+                Some(session) => self.selection.start_sticky(route, session),
+                None => self.selection.start(route),
+            };
             loop {
                 let slots = &self.slots;
                 let Some(connection) = self.selection.next(&mut candidates, |c| slots[c.get()].is_up()) else {

@@ -20,6 +20,8 @@ pub mod application {
 
 /// AVP codes without a vendor.
 pub mod avp {
+    /// User-Name
+    pub const USER_NAME: u32 = 1;
     /// Host-IP-Address
     pub const HOST_IP_ADDRESS: u32 = 257;
     /// Auth-Application-Id

@@ -15,6 +15,8 @@ pub struct RoutingAvps<'a> {
     pub destination_host: Option<&'a [u8]>,
     /// Destination-Realm
     pub destination_realm: Option<&'a [u8]>,
+    /// User-Name
+    pub user_name: Option<&'a [u8]>,
     /// Result-Code; `None` also where its data has not 4 bytes. An Experimental-Result is not looked at.
     pub result_code: Option<u32>,
     /// DRMP, 0 to 15 (RFC 7944); a value past 15 counts as absent.
@@ -41,6 +43,7 @@ impl<'a> RoutingAvps<'a> {
                 avp::ORIGIN_REALM => first(&mut found.origin_realm, avp.data),
                 avp::DESTINATION_HOST => first(&mut found.destination_host, avp.data),
                 avp::DESTINATION_REALM => first(&mut found.destination_realm, avp.data),
+                avp::USER_NAME => first(&mut found.user_name, avp.data),
                 avp::ROUTE_RECORD => found.looped |= avp.data.eq_ignore_ascii_case(own.as_bytes()),
                 avp::RESULT_CODE if found.result_code.is_none() => found.result_code = avp.u32(),
                 avp::DRMP if found.drmp.is_none() => {

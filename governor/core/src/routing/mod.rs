@@ -6,6 +6,6 @@ mod table;
 mod transactions;
 
 pub use priority::{Request as PriorityRequest, priority};
-pub use selection::{Candidates, Selection};
+pub use selection::{Candidates, Selection, session_hash};
 pub use table::{Request as RouteRequest, Table, Target};
 pub use transactions::{HopByHop, Known, TransactionId, Transactions};

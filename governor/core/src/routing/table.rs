@@ -15,6 +15,12 @@ pub struct Request<'a> {
     pub destination_host: Option<&'a [u8]>,
     /// Destination-Realm.
     pub destination_realm: Option<&'a [u8]>,
+    /// Origin-Host.
+    pub origin_host: Option<&'a [u8]>,
+    /// Origin-Realm.
+    pub origin_realm: Option<&'a [u8]>,
+    /// User-Name.
+    pub user_name: Option<&'a [u8]>,
 }
 
 /// Where a request goes: at least one of the two stands.
@@ -88,10 +94,18 @@ impl Table {
 fn fits(route: &Route, request: &Request<'_>) -> bool {
     route.application.is_none_or(|a| a == request.application)
         && route.command.is_none_or(|c| c == request.command)
+        && is_same(route.host.as_deref(), request.destination_host)
+        && is_same(route.origin_host.as_deref(), request.origin_host)
+        && is_same(route.origin_realm.as_deref(), request.origin_realm)
         && route
-            .host
+            .user_name_prefix
             .as_deref()
-            .is_none_or(|host| request.destination_host.is_some_and(|h| h.eq_ignore_ascii_case(host.as_bytes())))
+            .is_none_or(|prefix| request.user_name.is_some_and(|name| name.starts_with(prefix.as_bytes())))
+}
+
+/// An absent condition holds always; identities compare without regard to case.
+fn is_same(condition: Option<&str>, identity: Option<&[u8]>) -> bool {
+    condition.is_none_or(|c| identity.is_some_and(|i| i.eq_ignore_ascii_case(c.as_bytes())))
 }
 
 fn lower(text: &[u8]) -> Vec<u8> {
@@ -137,6 +151,7 @@ mod tests {
             command: 316,
             destination_host: host.map(str::as_bytes),
             destination_realm: Some(realm.as_bytes()),
+            ..Request::default()
         };
         Table::new(settings).find(settings, &request)
     }
@@ -170,5 +185,33 @@ mod tests {
         assert_eq!(find(&s, "elsewhere", None, 4), Err(Refusal::RealmNotServed));
         assert_eq!(find(&s, "example.net", None, 5), Err(Refusal::NoRoute));
         assert_eq!(find(&s, "example.net", Some("nobody"), 5), Err(Refusal::NoRoute));
+    }
+
+    #[test]
+    fn every_condition_of_a_route_has_to_hold() {
+        let conditions = Route {
+            origin_host: Some("mme1.example.net".into()),
+            origin_realm: Some("visited.net".into()),
+            user_name_prefix: Some("26201".into()),
+            ..route("example.net", None, None)
+        };
+        let s = settings(vec![conditions]);
+        let table = Table::new(&s);
+        let all = Request {
+            destination_realm: Some(b"example.net"),
+            origin_host: Some(b"MME1.example.net"),
+            origin_realm: Some(b"Visited.net"),
+            user_name: Some(b"262019876543210"),
+            ..Request::default()
+        };
+        assert_eq!(table.find(&s, &all), Ok(Target { peer: None, route: Some(0) }));
+        for but_one in [
+            Request { origin_host: Some(b"mme2.example.net"), ..all },
+            Request { origin_realm: None, ..all },
+            Request { user_name: Some(b"2620"), ..all },
+            Request { user_name: None, ..all },
+        ] {
+            assert_eq!(table.find(&s, &but_one), Err(Refusal::NoRoute));
+        }
     }
 }
