@@ -551,6 +551,35 @@ pub const ROUTE: Table = Table {
         APPLICATION,
         COMMAND,
         Key {
+            name: "origin_host",
+            kind: Kind::Identity,
+            missing: Missing::Means("every"),
+            source: "",
+            about: "Origin-Host.",
+        },
+        Key {
+            name: "origin_realm",
+            kind: Kind::Identity,
+            missing: Missing::Means("every"),
+            source: "",
+            about: "Origin-Realm.",
+        },
+        Key {
+            name: "user_name_prefix",
+            kind: Kind::Name,
+            missing: Missing::Means("every User-Name, or none"),
+            source: "",
+            about: "What User-Name begins with; in S6a that is the IMSI, so `26201` is one network's subscribers.",
+        },
+        Key {
+            name: "sticky",
+            kind: Kind::Choice(&["off", "session"]),
+            missing: Missing::Value("\"off\""),
+            source: "",
+            about: "`session`: requests of one Session-Id go to the same connection as long as it is up and takes them; \
+                    weights then count sessions instead of requests.",
+        },
+        Key {
             name: "groups",
             kind: Kind::Tables("groups"),
             missing: Missing::Fault,

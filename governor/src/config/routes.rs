@@ -55,8 +55,8 @@ pub fn read_routes(sink: &mut Sink, root: &Section<'_, '_>, peers: &Directory) -
             command: section.number(sink, "command"),
             origin_host: section.identity(sink, "origin_host"),
             origin_realm: section.identity(sink, "origin_realm"),
-            user_name_prefix: section.name_of(sink, "user_name_prefix").map(str::to_owned),
-            sticky: section.word(sink, "sticky"),
+            user_name_prefix: section.name(sink, "user_name_prefix").map(|prefix| prefix.value.to_owned()),
+            sticky: section.choice(sink, "sticky") == Some(1),
             groups: groups.iter().map(|group| read_group(sink, group, peers)).collect(),
         });
     }

@@ -76,6 +76,7 @@ fn every_key_reaches_its_setting() {
         application: Some(16_777_251),
         command: Some(316),
         groups: vec![RouteGroup { members: vec![(ConnectionIndex(0), 50)] }],
+        ..Route::default()
     };
     assert_eq!(settings.routes, [route]);
     let group = Group {

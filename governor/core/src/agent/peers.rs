@@ -6,7 +6,7 @@ use super::{Agent, Event, LinkId};
 use crate::diameter::codes::{application, command};
 use crate::diameter::{AvpError, FrameError, Header, Message, answer::Verdict};
 use crate::level::Level;
-use crate::peer::{self, CloseReason, Side, capabilities};
+use crate::peer::{self, CloseReason, Side, capabilities, watchdog};
 use crate::refusal::code;
 use crate::settings::{ConnectionIndex, PeerIndex};
 use crate::time::Time;
@@ -113,7 +113,7 @@ impl Agent {
     }
 
     /// The slot that a newcomer of this peer serves: one that waits for the peer, else one that is not open, else the
-    /// first, whose machine then decides.
+    /// one that has been silent longest, whose machine then probes it.
     fn slot_for(&self, peer: PeerIndex) -> Option<ConnectionIndex> {
         let connections = &self.settings.peers.get(peer.get())?.connections;
         let slot = |c: &&ConnectionIndex| &self.slots[c.get()];
@@ -124,8 +124,7 @@ impl Agent {
             .find(|c| waits(c) && free(c))
             .or_else(|| connections.iter().find(free))
             .or_else(|| connections.iter().find(|c| !slot(c).machine.is_open()))
-            .or_else(|| connections.iter().find(waits))
-            .or_else(|| connections.first())
+            .or_else(|| connections.iter().min_by_key(|c| slot(c).machine.heard()))
             .copied()
     }
 
@@ -242,6 +241,11 @@ impl Agent {
             peer::Event::Opened { side } => {
                 slot.open = Some(side);
                 slot.draining = false;
+                if slot.machine.watchdog() == watchdog::Status::Reopen {
+                    // Back after a failure, and not yet trusted with requests (RFC 3539): answers already flow.
+                    slot.congestion.handle_degraded(now, Level::CL3);
+                    self.touch(connection);
+                }
             }
             peer::Event::Up { .. } => {
                 slot.congestion.handle_up(now);
