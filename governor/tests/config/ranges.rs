@@ -110,7 +110,7 @@ fn every_word_of_a_choice_is_allowed_and_no_other() {
             check(&table, key.name, true, false);
         }
     }
-    assert_eq!(choices, 3);
+    assert_eq!(choices, 4);
 }
 
 #[test]
