@@ -16,13 +16,13 @@ pub struct Counters {
     pub requests_received: u64,
     /// Answers that came in on it and belonged to a pending request.
     pub answers_received: u64,
-    /// Requests routed out on it.
+    /// Requests written to it, to their last byte.
     pub requests_sent: u64,
-    /// Answers sent out on it, forwarded or ours.
+    /// Answers written to it, to their last byte, forwarded or ours.
     pub answers_sent: u64,
     /// Requests for which it was passed over, by priority 0 to 2 and by [`HELD_BACK_REASONS`].
     pub held_back: [[u64; 4]; 3],
-    /// Answers discarded because nothing may leave (98, 99).
+    /// Answers discarded because nothing may leave (98, 99), or gone with their connection.
     pub answers_discarded: u64,
     /// Requests taken back unwritten when it blocked or closed, to be tried elsewhere.
     pub requests_withdrawn: u64,

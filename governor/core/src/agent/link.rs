@@ -36,7 +36,10 @@ pub(super) enum Use {
         side: Side,
     },
     /// It is written empty and closed.
-    Closing,
+    Closing {
+        /// The slot that it served.
+        of: Option<ConnectionIndex>,
+    },
 }
 
 #[derive(Debug)]
@@ -55,6 +58,19 @@ pub(super) struct Link {
 pub(super) struct Links {
     entries: Vec<(u32, Option<Link>)>,
     free: Vec<u32>,
+}
+
+// === impl Use ===
+
+impl Use {
+    /// The slot that it serves, or served.
+    pub const fn connection(self) -> Option<ConnectionIndex> {
+        match self {
+            Self::Unknown { .. } => None,
+            Self::Slot { connection, .. } => Some(connection),
+            Self::Closing { of } => of,
+        }
+    }
 }
 
 // === impl Links ===

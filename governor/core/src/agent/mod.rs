@@ -205,7 +205,7 @@ impl Agent {
     pub fn slot_of(&self, link: LinkId) -> Option<ConnectionIndex> {
         match self.links.used_for(link)? {
             Use::Slot { connection, .. } => Some(connection),
-            Use::Unknown { .. } | Use::Closing => None,
+            Use::Unknown { .. } | Use::Closing { .. } => None,
         }
     }
 

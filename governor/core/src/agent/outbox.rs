@@ -16,6 +16,13 @@ pub(super) enum Cargo {
     Answer,
 }
 
+/// How many messages of each kind, the agent's own ones aside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub requests: u32,
+    pub answers: u32,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     bytes: BytesMut,
@@ -23,6 +30,8 @@ pub(super) struct Outbox {
     written: usize,
     /// Length and kind of each message that is not wholly written, oldest first.
     messages: VecDeque<(u32, Cargo)>,
+    /// What `messages` holds.
+    queued: Tally,
     /// How much of the oldest message is written already.
     begun: u32,
 }
@@ -39,6 +48,12 @@ impl Outbox {
         write(&mut self.bytes);
         let length = u32::try_from(self.bytes.len() - before).unwrap_or(u32::MAX);
         self.messages.push_back((length, cargo));
+        self.queued.add(cargo);
+    }
+
+    /// What is not wholly written.
+    pub const fn queued(&self) -> Tally {
+        self.queued
     }
 
     /// The bytes to write.
@@ -46,8 +61,8 @@ impl Outbox {
         &self.bytes[self.written..]
     }
 
-    /// `count` bytes were written.
-    pub fn advance(&mut self, count: usize) {
+    /// `count` bytes were written. Gives the messages that are whole with them.
+    pub fn advance(&mut self, count: usize) -> Tally {
         self.written = (self.written + count).min(self.bytes.len());
         if self.written == self.bytes.len() {
             self.bytes.clear();
@@ -58,17 +73,22 @@ impl Outbox {
                 self.bytes = BytesMut::new();
                 self.messages = VecDeque::new();
             }
-            return;
+            return std::mem::take(&mut self.queued);
         }
+        let mut whole = Tally::default();
         let mut done = count + self.begun as usize;
-        while let Some(&(length, _)) = self.messages.front() {
+        while let Some(&(length, cargo)) = self.messages.front() {
             if done < length as usize {
                 break;
             }
             done -= length as usize;
             self.messages.pop_front();
+            whole.add(cargo);
         }
         self.begun = u32::try_from(done).unwrap_or_default();
+        self.queued.requests -= whole.requests;
+        self.queued.answers -= whole.answers;
+        whole
     }
 
     /// Takes back every message that is not begun, but for the agent's own ones. What stays: the rest of the begun
@@ -77,12 +97,14 @@ impl Outbox {
         let mut taken = Vec::new();
         let mut kept_bytes = BytesMut::new();
         let mut kept = VecDeque::new();
+        let mut queued = Tally::default();
         let mut at = self.written - self.begun as usize;
         for (index, &(length, cargo)) in self.messages.iter().enumerate() {
             let begun = index == 0 && self.begun > 0;
             if begun || cargo == Cargo::Own {
                 kept_bytes.extend_from_slice(&self.bytes[at..at + length as usize]);
                 kept.push_back((length, cargo));
+                queued.add(cargo);
             } else {
                 taken.push(cargo);
             }
@@ -91,7 +113,20 @@ impl Outbox {
         self.written = self.begun as usize;
         self.bytes = kept_bytes;
         self.messages = kept;
+        self.queued = queued;
         taken
+    }
+}
+
+// === impl Tally ===
+
+impl Tally {
+    const fn add(&mut self, cargo: Cargo) {
+        match cargo {
+            Cargo::Own => {}
+            Cargo::Request(_) => self.requests += 1,
+            Cargo::Answer => self.answers += 1,
+        }
     }
 }
 
@@ -119,8 +154,25 @@ mod tests {
         outbox.advance(2);
         assert_eq!(outbox.withdraw(), []);
         assert_eq!(outbox.bytes(), b"cccc");
-        outbox.advance(4);
+        assert_eq!(outbox.advance(4), Tally::default());
         assert!(outbox.bytes().is_empty());
+    }
+
+    #[test]
+    fn a_message_is_counted_when_its_last_byte_is_written() {
+        let mut records: Transactions<()> = Transactions::default();
+        let mut outbox = Outbox::default();
+        push(&mut outbox, Cargo::Request(records.insert()), b"aaaa");
+        push(&mut outbox, Cargo::Own, b"bbbb");
+        push(&mut outbox, Cargo::Answer, b"cccc");
+        push(&mut outbox, Cargo::Answer, b"dddd");
+        assert_eq!(outbox.advance(3), Tally::default());
+        assert_eq!(outbox.advance(6), Tally { requests: 1, answers: 0 });
+        assert_eq!(outbox.queued(), Tally { requests: 0, answers: 2 });
+        assert_eq!(outbox.withdraw(), [Cargo::Answer], "the other has begun");
+        assert_eq!(outbox.queued(), Tally { requests: 0, answers: 1 });
+        assert_eq!(outbox.advance(3), Tally { requests: 0, answers: 1 });
+        assert_eq!(outbox.queued(), Tally::default());
     }
 
     #[test]

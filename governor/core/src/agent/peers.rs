@@ -24,7 +24,7 @@ impl Agent {
     ) {
         let header = &message.header;
         match used {
-            Use::Closing => {}
+            Use::Closing { .. } => {}
             Use::Unknown { .. } => {
                 if header.command == command::CAPABILITIES_EXCHANGE && header.flags.is_request() {
                     self.handle_first_cer(now, link, message);

@@ -229,7 +229,6 @@ impl Agent {
         }
         let hop_by_hop = slot.hop_by_hop.insert(id);
         slot.congestion.handle_request_sent(now);
-        slot.counters.requests_sent += 1;
         match again {
             Again::No => {}
             Again::Lost => slot.counters.retransmitted += 1,
@@ -282,7 +281,6 @@ impl Agent {
     ) {
         let slot = &mut self.slots[connection.get()];
         slot.congestion.handle_answer_sent(now);
-        slot.counters.answers_sent += 1;
         if let Some(l) = self.links.get_mut(link) {
             l.outbox.push(Cargo::Answer, write);
         }

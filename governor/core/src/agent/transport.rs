@@ -47,6 +47,11 @@ impl Agent {
         }
         // First what the slot makes of it: what it takes back lies in the link's output.
         self.settle(now);
+        if let Some(l) = self.links.get(link)
+            && let Some(connection) = l.used.connection()
+        {
+            self.slots[connection.get()].counters.answers_discarded += u64::from(l.outbox.queued().answers);
+        }
         self.links.remove(link);
     }
 
@@ -57,8 +62,12 @@ impl Agent {
 
     /// The first `count` bytes of [`Agent::output`] were written.
     pub fn handle_written(&mut self, link: LinkId, count: usize) {
-        if let Some(l) = self.links.get_mut(link) {
-            l.outbox.advance(count);
+        let Some(l) = self.links.get_mut(link) else { return };
+        let whole = l.outbox.advance(count);
+        if let Some(connection) = l.used.connection() {
+            let counters = &mut self.slots[connection.get()].counters;
+            counters.requests_sent += u64::from(whole.requests);
+            counters.answers_sent += u64::from(whole.answers);
         }
     }
 
@@ -67,9 +76,12 @@ impl Agent {
     pub fn handle_blocked(&mut self, now: Time, link: LinkId) {
         let Some(l) = self.links.get_mut(link) else { return };
         let withdrawn = l.outbox.withdraw();
-        if let Use::Slot { connection, .. } = l.used {
+        let used = l.used;
+        if let Use::Slot { connection, .. } = used {
             self.slots[connection.get()].congestion.handle_blocked(now);
             self.touch(connection);
+        }
+        if let Some(connection) = used.connection() {
             self.reroute_unwritten(now, connection, withdrawn);
         }
         self.settle(now);
@@ -107,7 +119,7 @@ impl Agent {
     /// Ends a link for a reason of ours: nothing more is read from it, what is queued is still written.
     pub(super) fn close(&mut self, now: Time, link: LinkId, reason: CloseReason) {
         match self.links.used_for(link) {
-            None | Some(Use::Closing) => {}
+            None | Some(Use::Closing { .. }) => {}
             Some(Use::Unknown { .. }) => self.end(link, reason),
             Some(Use::Slot { connection, side }) => {
                 self.slots[connection.get()].machine.handle_unusable(now, side, reason);
@@ -120,7 +132,7 @@ impl Agent {
     /// Marks a link as closing and tells the shell.
     pub(super) fn end(&mut self, link: LinkId, reason: CloseReason) {
         if let Some(l) = self.links.get_mut(link) {
-            l.used = Use::Closing;
+            l.used = Use::Closing { of: l.used.connection() };
             self.totals.count_close(&reason);
             self.events.push_back(Event::Close { link, reason });
         }
@@ -130,7 +142,7 @@ impl Agent {
         let Some(l) = self.links.get(link) else { return };
         let handshake = match l.used {
             Use::Unknown { deadline } => Some(deadline),
-            Use::Slot { .. } | Use::Closing => None,
+            Use::Slot { .. } | Use::Closing { .. } => None,
         };
         if handshake.is_some_and(|at| at <= now) {
             self.close(now, link, CloseReason::ConnectTimeout);
@@ -151,7 +163,7 @@ impl Agent {
             let rest = &bytes[taken..];
             let used = match self.links.used_for(link) {
                 // Nobody listens any more: what comes is thrown away.
-                None | Some(Use::Closing) => return bytes.len(),
+                None | Some(Use::Closing { .. }) => return bytes.len(),
                 Some(used) => used,
             };
             match crate::diameter::frame(rest, max) {
