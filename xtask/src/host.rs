@@ -92,6 +92,16 @@ pub fn check(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The same for a command that talks much: what it printed is part of the error, and is not shown otherwise.
+pub fn check_quietly(command: &mut Command) -> Result<()> {
+    let out = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", shown(command)))?;
+    if !out.status.success() {
+        let text = [out.stdout, out.stderr].concat();
+        bail!("{} failed: {}\n{}", shown(command), out.status, String::from_utf8_lossy(&text));
+    }
+    Ok(())
+}
+
 /// What a command prints on standard output, if it can be run and succeeds.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

@@ -1,5 +1,6 @@
 //! The workshop: everything between a fresh clone and a running, tested governor. A verb a file.
 
+mod bench;
 mod bpf;
 mod build;
 mod host;
@@ -31,6 +32,11 @@ enum Verb {
     },
     /// Set up what is missing and run every test: units, kernel programs on this kernel, real peers
     Test,
+    /// Measure
+    Bench {
+        #[command(subcommand)]
+        what: bench::Bench,
+    },
 }
 
 fn main() -> ExitCode {
@@ -51,6 +57,7 @@ fn go(verb: Verb) -> Result<ExitCode> {
             println!("built {}", program.display());
         }
         Verb::Run { args } => run::run(&args)?,
+        Verb::Bench { what } => bench::bench(&what)?,
         Verb::Test => return test::test(),
     }
     Ok(ExitCode::SUCCESS)

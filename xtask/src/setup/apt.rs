@@ -95,7 +95,7 @@ pub fn install(packages: &[&str], report: &mut Report) -> Result<()> {
     let mut apt = apt()?;
     apt.args(["-qq", "--yes", "--no-remove", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0"]);
     apt.args(["-o", &format!("DPkg::Lock::Timeout={LOCK_WAIT}"), "install"]).args(packages);
-    let result = host::check(&mut apt);
+    let result = host::check_quietly(&mut apt);
     if quiet_services {
         host::check(host::as_root("rm", &[])?.args(["-f", POLICY]))?;
     }
