@@ -29,7 +29,7 @@ impl Agent {
                 let result_code = avps.result_code;
                 let adjacent = avps
                     .origin_host
-                    .is_some_and(|host| host.eq_ignore_ascii_case(self.settings.peer_of(connection).host.as_bytes()));
+                    .is_some_and(|host| host.eq_ignore_ascii_case(self.slots[connection.get()].peer_host.as_bytes()));
                 if result_code == Some(code::TOO_BUSY) {
                     self.handle_busy(now, connection, id, adjacent);
                 }
@@ -65,11 +65,11 @@ impl Agent {
         if !node.retry_result_codes.contains(&result_code) {
             return false;
         }
-        let peer = self.settings.connections[connection.get()].peer;
+        let peer = self.slots[connection.get()].peer;
         let may = self
             .transactions
             .get(id)
-            .is_some_and(|t| t.plan.destination != Some(peer) && t.attempts < node.max_attempts);
+            .is_some_and(|t| (peer.is_none() || t.plan.destination != peer) && t.attempts < node.max_attempts);
         may && self.send_again(now, id, Again::Answered).is_ok()
     }
 

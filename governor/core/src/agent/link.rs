@@ -95,6 +95,31 @@ impl Links {
         self.entries.get_mut(id.index as usize).filter(|(g, _)| *g == id.generation)?.1.as_mut()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Link> {
+        self.entries.iter().filter_map(|(_, link)| link.as_ref())
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.entries.iter_mut().filter_map(|(_, link)| link.as_mut())
+    }
+
+    /// When each link that waits for something gives up.
+    pub fn deadlines(&self) -> Vec<(LinkId, Time)> {
+        let deadline = |link: &Link| {
+            let handshake = match link.used {
+                Use::Unknown { deadline } => Some(deadline),
+                Use::Slot { .. } | Use::Closing { .. } => None,
+            };
+            [handshake, link.partial].into_iter().flatten().min()
+        };
+        (0u32..)
+            .zip(&self.entries)
+            .filter_map(|(index, (generation, link))| {
+                Some((LinkId { index, generation: *generation }, deadline(link.as_ref()?)?))
+            })
+            .collect()
+    }
+
     pub fn used_for(&self, id: LinkId) -> Option<Use> {
         self.get(id).map(|link| link.used)
     }

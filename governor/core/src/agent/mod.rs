@@ -8,18 +8,22 @@
 //! A *link* is one transport connection; a *slot* is one configured connection, which a link serves once the
 //! capabilities exchange has told who is at its other end.
 
+mod admin;
 mod answer;
 mod counters;
 mod link;
 mod outbox;
 mod peers;
+mod reload;
 mod request;
 mod slot;
 mod timers;
 mod transport;
 
+pub use admin::Admin;
 pub use counters::{Counters, HELD_BACK_REASONS, Totals};
 pub use link::LinkId;
+pub use reload::Changes;
 pub use slot::Slot;
 
 use crate::congestion::{Group, LevelChange, Pending};
@@ -196,9 +200,14 @@ impl Agent {
         &self.settings
     }
 
-    /// The slots, by [`ConnectionIndex`].
+    /// The slots of the configured connections, by [`ConnectionIndex`].
     pub fn slots(&self) -> &[Slot] {
-        &self.slots
+        &self.slots[..self.settings.connections.len()]
+    }
+
+    /// A slot, also one that is in no configuration any more and has not ended yet.
+    pub fn slot(&self, connection: ConnectionIndex) -> Option<&Slot> {
+        self.slots.get(connection.get())
     }
 
     /// The slot that a link serves.

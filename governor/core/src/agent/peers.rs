@@ -2,10 +2,9 @@
 
 use super::link::Use;
 use super::timers::Timer;
-use super::{Agent, Event, LinkId};
+use super::{Admin, Agent, Event, LinkId};
 use crate::diameter::codes::{application, command};
 use crate::diameter::{AvpError, FrameError, Header, Message, answer::Verdict};
-use crate::level::Level;
 use crate::peer::{self, CloseReason, Side, capabilities, watchdog};
 use crate::refusal::code;
 use crate::settings::{ConnectionIndex, PeerIndex};
@@ -204,6 +203,7 @@ impl Agent {
         while let Some(connection) = self.touched.pop() {
             let at = connection.get();
             self.slots[at].touched = false;
+            self.settle_admin(now, connection);
             while let Some((side, message)) = self.slots[at].machine.poll_transmit() {
                 if let Some(link) = self.slots[at].links[side.index()] {
                     self.send_own(link, &message);
@@ -219,7 +219,11 @@ impl Agent {
                 self.events.push_back(Event::Level(connection, change));
             }
             let slot = &self.slots[at];
-            let next = [slot.machine.poll_timeout(), slot.congestion.poll_timeout()];
+            let drain = match slot.admin {
+                Admin::Draining { until } => Some(until),
+                Admin::Enabled | Admin::Disabled => None,
+            };
+            let next = [slot.machine.poll_timeout(), slot.congestion.poll_timeout(), drain];
             if let Some(next) = next.into_iter().flatten().min() {
                 self.timers.schedule(Timer::Slot(connection), next);
             }
@@ -242,27 +246,20 @@ impl Agent {
                 slot.open = Some(side);
                 slot.draining = false;
                 if slot.machine.watchdog() == watchdog::Status::Reopen {
-                    // Back after a failure, and not yet trusted with requests (RFC 3539): answers already flow.
-                    slot.congestion.handle_degraded(now, Level::CL3);
-                    self.touch(connection);
+                    self.set_status(now, connection);
                 }
             }
             peer::Event::Up { .. } => {
-                slot.congestion.handle_up(now);
-                self.touch(connection);
+                self.set_status(now, connection);
                 self.events.push_back(Event::Up(connection));
             }
             peer::Event::Down { reason } => self.handle_down(now, connection, reason),
             // Rule 12: suspect is 98. What was sent fails over (RFC 3539 section 3.4.1).
             peer::Event::Suspect => {
-                slot.congestion.handle_degraded(now, Level::CL98);
-                self.touch(connection);
+                self.set_status(now, connection);
                 self.fail_over(now, connection);
             }
-            peer::Event::Recovered => {
-                slot.congestion.handle_up(now);
-                self.touch(connection);
-            }
+            peer::Event::Recovered => self.set_status(now, connection),
             peer::Event::Draining => slot.draining = true,
         }
     }

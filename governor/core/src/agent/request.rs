@@ -90,7 +90,7 @@ impl Agent {
             &PriorityRequest {
                 application: header.application,
                 command: header.command,
-                ingress_peer: Some(&settings.peer_of(ingress).host),
+                ingress_peer: Some(&self.slots[ingress.get()].peer_host),
                 realm: avps.destination_realm,
                 drmp: avps.drmp,
             },
@@ -177,7 +177,7 @@ impl Agent {
                 let Some(connection) = self.selection.next(&mut candidates, |c| slots[c.get()].is_up()) else {
                     break;
                 };
-                if peer.is_some_and(|peer| self.settings.connections[connection.get()].peer == peer) {
+                if peer.is_some() && self.slots[connection.get()].peer == peer {
                     continue;
                 }
                 match self.try_on(now, id, plan, tried, connection, bytes, again) {
@@ -201,18 +201,17 @@ impl Agent {
         bytes: &[u8],
         again: Again,
     ) -> Result<u32, Refusal> {
-        let egress_peer = self.settings.connections[connection.get()].peer;
-        let ingress_peer = self.settings.connections[plan.ingress.get()].peer;
+        let ingress_peer = self.slots[plan.ingress.get()].peer;
         let slot = &mut self.slots[connection.get()];
         // A request never goes back to the peer it came from, nor twice to a connection that failed it.
-        if !slot.is_up() || egress_peer == ingress_peer || tried.contains(&connection) {
+        if !slot.is_up() || slot.peer == ingress_peer || tried.contains(&connection) {
             return Err(Refusal::NoConnection);
         }
         if !slot.supports(plan.application) {
             return Err(Refusal::ApplicationUnsupported);
         }
         let Some(link) = slot.link() else { return Err(Refusal::NoConnection) };
-        let to_this_peer = plan.destination == Some(egress_peer);
+        let to_this_peer = plan.destination.is_some() && plan.destination == slot.peer;
         let group = slot.group.map(usize::from);
         let admitted = slot
             .congestion

@@ -1,13 +1,13 @@
 //! Slots: the configured connections, each with its peer machine, its levels and its identifiers.
 
-use super::{Counters, LinkId};
+use super::{Admin, Counters, LinkId};
 use crate::congestion::Connection;
 use crate::diameter::forward;
-use crate::level::Priority;
+use crate::level::{Level, Priority};
 use crate::peer::{self, CloseReason, Local, Machine, Side};
 use crate::refusal::Refusal;
 use crate::routing::HopByHop;
-use crate::settings::{ConnectionIndex, Settings};
+use crate::settings::{ConnectionIndex, PeerIndex, Settings};
 use crate::time::Time;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -17,6 +17,16 @@ use std::sync::Arc;
 pub struct Slot {
     /// Which one.
     pub index: ConnectionIndex,
+    /// Its name in the configuration.
+    pub name: Arc<str>,
+    /// Its peer; `None`: in no configuration any more.
+    pub(super) peer: Option<PeerIndex>,
+    /// Its peer's Diameter identity.
+    pub(super) peer_host: Arc<str>,
+    /// Whether the operator wants it in service.
+    pub(super) admin: Admin,
+    /// X1 as the operator has set it.
+    pub(super) manual: Option<Level>,
     /// Its peer machine.
     pub(super) machine: Machine,
     /// Its levels.
@@ -50,6 +60,11 @@ impl Slot {
         let config = peer::Config::new(settings, index);
         Self {
             index,
+            name: connection.name.as_str().into(),
+            peer: Some(connection.peer),
+            peer_host: peer.host.as_str().into(),
+            admin: Admin::Enabled,
+            manual: None,
             machine: Machine::new(now, config, Arc::clone(local), seed),
             congestion: Connection::new(connection),
             hop_by_hop: HopByHop::new(u32::try_from(spread(seed) >> 32).unwrap_or_default()),
@@ -86,6 +101,23 @@ impl Slot {
         &self.counters
     }
 
+    /// Whether the operator wants it in service.
+    pub const fn admin(&self) -> Admin {
+        self.admin
+    }
+
+    /// X1 as the operator has set it.
+    pub const fn manual_level(&self) -> Option<Level> {
+        self.manual
+    }
+
+    /// Has it ended: nothing open, nothing pending, nothing to come?
+    pub(super) fn is_over(&self) -> bool {
+        self.machine.state() == peer::State::Closed
+            && self.links.iter().all(Option::is_none)
+            && self.hop_by_hop.is_empty()
+    }
+
     /// The link over which it is open.
     pub fn link(&self) -> Option<LinkId> {
         self.open.and_then(|side| self.links[side.index()])
@@ -103,7 +135,7 @@ impl Slot {
 
     /// Does it take requests, if its level lets them out?
     pub(super) fn is_up(&self) -> bool {
-        !self.congestion.is_down() && !self.draining
+        !self.congestion.is_down() && !self.draining && self.admin == Admin::Enabled
     }
 
     /// Does its peer take this application?

@@ -110,6 +110,11 @@ impl Group {
         self.pending.release_many(count);
     }
 
+    /// Its members have so many pending records: they are other members now.
+    pub const fn set_pending(&mut self, count: u32) {
+        self.pending.set_used(count);
+    }
+
     /// When [`Self::handle_timeout`] is due for the level to change. `None`: it does not change by time alone.
     pub fn poll_timeout(&self) -> Option<Time> {
         let rate = self.rate_steps.as_ref().is_none_or(|steps| steps.is_settled(self.rate.in_next_window(), true));

@@ -50,6 +50,11 @@ impl Pending {
         self.limit
     }
 
+    /// The count is this from now on.
+    pub(super) const fn set_used(&mut self, count: u32) {
+        self.used = count;
+    }
+
     /// Records in use.
     pub const fn used(&self) -> u32 {
         self.used

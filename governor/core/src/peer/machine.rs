@@ -224,6 +224,11 @@ impl Machine {
         }
     }
 
+    /// Other times from now on: each from the next time that it is set. The peer must be the same.
+    pub fn reconfigure(&mut self, config: Config) {
+        self.config = config;
+    }
+
     /// Where it stands.
     pub const fn state(&self) -> State {
         self.state

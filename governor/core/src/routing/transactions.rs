@@ -141,6 +141,16 @@ impl<T: Default> Transactions<T> {
         (entry.deadline? <= now).then_some(TransactionId { index: self.oldest, generation: entry.generation })
     }
 
+    /// The values of all records in use.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().filter(|e| e.used).map(|e| &e.value)
+    }
+
+    /// The values of all records in use.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().filter(|e| e.used).map(|e| &mut e.value)
+    }
+
     /// Records in use.
     pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()

@@ -107,7 +107,10 @@ pub fn answer(request: &Message<'_>, origin: &str, result_code: Option<u32>) -> 
     if let Some(code) = result_code {
         b = b.u32(avp::RESULT_CODE, code);
     }
-    b.bytes(avp::ORIGIN_HOST, origin.as_bytes()).bytes(avp::ORIGIN_REALM, b"example.net").proxy_info_of(request).finish()
+    b.bytes(avp::ORIGIN_HOST, origin.as_bytes())
+        .bytes(avp::ORIGIN_REALM, b"example.net")
+        .proxy_info_of(request)
+        .finish()
 }
 
 pub fn cer(origin: &str, realm: &str, applications: &[u32], hop_by_hop: u32) -> Bytes {

@@ -252,8 +252,7 @@ impl Net {
             if output.is_empty() {
                 break;
             }
-            let count =
-                if wire.at_node { wire.to_node.write(self.now, self.latency, output) } else { output.len() };
+            let count = if wire.at_node { wire.to_node.write(self.now, self.latency, output) } else { output.len() };
             if count == 0 {
                 wire.blocked = true;
                 self.agent.handle_blocked(self.now, link);
