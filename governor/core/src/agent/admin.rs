@@ -92,7 +92,7 @@ impl Agent {
     pub(super) fn settle_admin(&mut self, now: Time, connection: ConnectionIndex) {
         let slot = &mut self.slots[connection.get()];
         let Admin::Draining { until } = slot.admin else { return };
-        if slot.congestion.pending() > 0 && now < until {
+        if (slot.congestion.pending() > 0 || slot.awaited > 0) && now < until {
             return;
         }
         slot.admin = Admin::Disabled;

@@ -77,7 +77,7 @@ impl Agent {
     fn pass_back(&mut self, now: Time, id: TransactionId, write: impl FnOnce(&mut bytes::BytesMut, u32)) {
         let Some(t) = self.transactions.get(id) else { return };
         let (link, hop_by_hop) = (t.ingress, t.hop_by_hop);
-        self.transactions.remove(id);
+        self.end_transaction(id);
         if let Some(ingress) = self.requester(now, link) {
             self.send_answer(now, link, ingress, |out| write(out, hop_by_hop));
         }
@@ -95,6 +95,6 @@ impl Agent {
         if let Some(t) = self.transactions.get_mut(id) {
             t.message = message;
         }
-        self.transactions.remove(id);
+        self.end_transaction(id);
     }
 }

@@ -131,6 +131,7 @@ impl Agent {
                     t.tried.clear();
                     t.attempts = 1;
                 }
+                self.slots[ingress.get()].awaited += 1;
                 self.transactions.set_deadline(id, now + self.settings.node.answer_timeout);
             }
             Err(refusal) => {
@@ -287,6 +288,16 @@ impl Agent {
         self.touch(connection);
     }
 
+    /// Ends a request's record: it has had its answer, or will have none.
+    pub(super) fn end_transaction(&mut self, id: TransactionId) {
+        if let Some(ingress) = self.transactions.get(id).map(|t| t.plan.ingress)
+            && self.transactions.remove(id)
+        {
+            self.slots[ingress.get()].awaited -= 1;
+            self.touch(ingress);
+        }
+    }
+
     /// Frees what a request holds on its present connection. The record itself stays.
     pub(super) fn release(&mut self, now: Time, connection: ConnectionIndex) {
         let slot = &mut self.slots[connection.get()];
@@ -341,7 +352,7 @@ impl Agent {
         if let Some(t) = self.transactions.get_mut(id) {
             t.message = message;
         }
-        self.transactions.remove(id);
+        self.end_transaction(id);
     }
 
     /// The slot of a request's link, if it is still there and an answer may leave on it; counts the answer otherwise.
@@ -395,7 +406,7 @@ impl Agent {
     pub(super) fn expire_transactions(&mut self, now: Time) {
         while let Some(id) = self.transactions.due(now) {
             let Some((connection, hop_by_hop)) = self.transactions.get(id).and_then(|t| t.egress) else {
-                self.transactions.remove(id);
+                self.end_transaction(id);
                 continue;
             };
             let slot = &mut self.slots[connection.get()];

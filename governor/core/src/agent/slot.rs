@@ -42,6 +42,8 @@ pub struct Slot {
     pub(super) route_record: Bytes,
     /// The group it is a member of.
     pub(super) group: Option<u16>,
+    /// Requests that came in on it and have not had their answer: records of which it is the ingress.
+    pub(super) awaited: u32,
     pub(super) counters: Counters,
     /// When its CPL became what it is.
     pub(super) level_since: Time,
@@ -73,6 +75,7 @@ impl Slot {
             draining: false,
             route_record: forward::route_record(&peer.host),
             group: None,
+            awaited: 0,
             counters: Counters::default(),
             level_since: now,
             last_refusal: None,
@@ -104,6 +107,11 @@ impl Slot {
     /// Whether the operator wants it in service.
     pub const fn admin(&self) -> Admin {
         self.admin
+    }
+
+    /// Requests that came in on it and have not had their answer.
+    pub const fn awaited(&self) -> u32 {
+        self.awaited
     }
 
     /// X1 as the operator has set it.

@@ -3,9 +3,9 @@
 use crate::message::is_peer_message;
 use crate::net::Wire;
 use bytes::{Bytes, BytesMut};
-use governor_core::agent::Agent;
+use governor_core::agent::{Agent, Counters, Slot};
 use governor_core::diameter::{Flags, Header, Message, codes::avp, forward, frame};
-use governor_core::settings::Settings;
+use governor_core::settings::{ConnectionIndex, Settings};
 use std::collections::HashMap;
 
 pub struct Ledger {
@@ -17,6 +17,8 @@ pub struct Ledger {
     /// Whole messages written on each connection.
     requests_written: Vec<u64>,
     answers_written: Vec<u64>,
+    /// Requests received and ended on connections that are in no configuration any more.
+    forgotten: (u64, u64),
 }
 
 impl Ledger {
@@ -28,7 +30,30 @@ impl Ledger {
             answers: HashMap::new(),
             requests_written: none.clone(),
             answers_written: none,
+            forgotten: (0, 0),
         }
+    }
+
+    /// Name and counters of every slot, the retired ones too.
+    pub fn books(agent: &Agent) -> Vec<(String, Counters)> {
+        slots(agent).map(|slot| (slot.name.to_string(), slot.counters().clone())).collect()
+    }
+
+    /// The settings have changed: the connections have other indices, and some are gone.
+    pub fn renumber(&mut self, before: &[(String, Counters)], agent: &Agent) {
+        let mut left: Vec<usize> = (0..before.len()).collect();
+        let (mut requests, mut answers) = (Vec::new(), Vec::new());
+        for book in Self::books(agent) {
+            let from = left.iter().position(|&at| before[at] == book).map(|at| left.remove(at));
+            requests.push(from.map_or(0, |at| self.requests_written[at]));
+            answers.push(from.map_or(0, |at| self.answers_written[at]));
+        }
+        for at in left {
+            let counters = &before[at].1;
+            self.forgotten.0 += counters.requests_received;
+            self.forgotten.1 += counters.answers_sent + counters.answers_discarded;
+        }
+        (self.requests_written, self.answers_written) = (requests, answers);
     }
 
     pub fn requested(&mut self, end_to_end: u32, host: &str, bytes: Bytes) {
@@ -96,15 +121,17 @@ impl Ledger {
 
     /// The agent's books against each other and against the wires (field bugs 33 and 40).
     pub fn check(&self, agent: &Agent, wires: &[Wire]) {
-        let slots = agent.slots();
+        let slots: Vec<&Slot> = slots(agent).collect();
         let pending: usize = slots.iter().map(|slot| slot.congestion().pending() as usize).sum();
         assert_eq!(pending, agent.pending() as usize, "the connections' pending records are not the agent's");
         assert_eq!(pending, agent.transactions(), "pending records and transactions differ");
+        let awaited: usize = slots.iter().map(|slot| slot.awaited() as usize).sum();
+        assert_eq!(awaited, agent.transactions(), "awaited answers and transactions differ");
         for (group, settings) in agent.groups().iter().zip(&agent.settings().groups) {
             let members = settings.connections.iter().map(|c| slots[c.get()].congestion().pending()).sum::<u32>();
             assert_eq!(group.pending(), members, "the pending records of group {}", settings.name);
         }
-        let (mut received, mut answered) = (0, 0);
+        let (mut received, mut answered) = self.forgotten;
         for (at, slot) in slots.iter().enumerate() {
             let counters = slot.counters();
             assert_eq!(counters.requests_sent, self.requests_written[at], "requests sent on {:?}", slot.index);
@@ -117,6 +144,11 @@ impl Ledger {
         let ended = answered + half + agent.totals().answers_orphaned;
         assert_eq!(received, agent.transactions() as u64 + ended, "requests without their one answer");
     }
+}
+
+/// Every slot, those too that are in no configuration any more.
+fn slots(agent: &Agent) -> impl Iterator<Item = &Slot> {
+    (0..).map_while(|at| agent.slot(ConnectionIndex(at)))
 }
 
 /// Has the agent written the first part of an answer, and not the rest?

@@ -8,4 +8,6 @@ mod net;
 mod node;
 mod pipe;
 mod relaying;
+mod reload;
+mod service;
 mod topology;

@@ -6,7 +6,7 @@ use crate::node::{Behaviour, Do, Node};
 use crate::pipe::Pipe;
 use crate::topology::Topology;
 use bytes::Bytes;
-use governor_core::agent::{Agent, Counters, Event, LinkId, Slot};
+use governor_core::agent::{Agent, Changes, Counters, Event, LinkId, Slot};
 use governor_core::peer::{DisconnectCause, Local};
 use governor_core::settings::ConnectionIndex;
 use governor_core::time::Time;
@@ -267,7 +267,7 @@ impl Net {
         self.events.push((self.now, event.clone()));
         match event {
             Event::Connect(connection) => {
-                let node = self.agent.settings().connections[connection.get()].peer.get();
+                let node = self.node_of(connection);
                 if self.nodes[node].reachable.is_some() {
                     self.connecting.push((self.now + self.latency, connection));
                 }
@@ -288,7 +288,7 @@ impl Net {
     }
 
     fn connect(&mut self, connection: ConnectionIndex) {
-        let node = self.agent.settings().connections[connection.get()].peer.get();
+        let node = self.node_of(connection);
         if self.nodes[node].reachable == Some(true) {
             let link = self.agent.handle_connected(self.now, connection, vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]);
             self.wire(node, link);
@@ -397,6 +397,31 @@ impl Net {
 // === impl Net: what tests do ===
 
 impl Net {
+    /// The node at the other end of a connection.
+    fn node_of(&self, connection: ConnectionIndex) -> usize {
+        let host = &self.agent.settings().peer_of(connection).host;
+        self.nodes.iter().position(|node| node.host == *host).unwrap()
+    }
+
+    /// Other settings for the running relay; peers that are new are there. Connections of one name have one address.
+    pub fn reload(&mut self, topology: Topology) -> Changes {
+        self.settle();
+        for peer in &topology.settings.peers {
+            if !self.nodes.iter().any(|node| node.host == peer.host) {
+                let ids = u32::try_from(self.nodes.len() + 1).unwrap() << 20;
+                self.nodes.push(Node::new(&peer.host, &peer.realm, ids));
+            }
+        }
+        let before = Ledger::books(&self.agent);
+        let changes = self.agent.handle_settings(self.now, Arc::new(topology.settings), 2, |_, _| true);
+        self.ledger.renumber(&before, &self.agent);
+        for wire in self.wires.iter_mut().filter(|wire| wire.at_agent) {
+            wire.slot = self.agent.slot_of(wire.link);
+        }
+        self.settle();
+        changes
+    }
+
     pub fn node(&self, name: &str) -> usize {
         let host = format!("{name}.example.net");
         self.nodes.iter().position(|node| node.host == host).unwrap()
