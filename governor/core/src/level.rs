@@ -1,13 +1,16 @@
 //! Congestion levels and message priorities (rules 1 and 7).
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A congestion level: 0, 1, 2, 3, 98 (blocked) or 99 (unavailable). Rule 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct Level(u8);
 
 impl Level {
+    /// Every level, rising.
+    pub const ALL: [Self; 6] = [Self::CL0, Self::CL1, Self::CL2, Self::CL3, Self::CL98, Self::UNAVAILABLE];
     /// Nothing is held back.
     pub const CL0: Self = Self(0);
     /// Requests of priority 0 are held back.
@@ -39,6 +42,15 @@ impl Level {
         self.0
     }
 
+    /// Its place in [`Level::ALL`].
+    pub const fn index(self) -> usize {
+        match self.0 {
+            98 => 4,
+            99 => 5,
+            step => step as usize,
+        }
+    }
+
     /// May a message of this priority leave on a connection at this level? `p >= CPL` (rule 1).
     pub const fn admits(self, priority: Priority) -> bool {
         priority.number() >= self.0
@@ -51,14 +63,22 @@ impl fmt::Display for Level {
     }
 }
 
-impl Serialize for Level {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_u8(self.0)
+impl From<Level> for u8 {
+    fn from(level: Level) -> Self {
+        level.0
+    }
+}
+
+impl TryFrom<u8> for Level {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        Self::new(number).ok_or("a level is 0, 1, 2, 3, 98 or 99")
     }
 }
 
 /// The priority of a message: 0 (lowest) to 2 for requests, 3 for every answer (rule 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
 impl Priority {
@@ -82,6 +102,22 @@ impl Priority {
     /// The priority's number, 0 to 3.
     pub const fn number(self) -> u8 {
         self.0
+    }
+}
+
+impl From<Priority> for u8 {
+    fn from(priority: Priority) -> Self {
+        priority.0
+    }
+}
+
+impl TryFrom<u8> for Priority {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        match number {
+            0..=3 => Ok(Self(number)),
+            _ => Err("a priority is 0, 1, 2 or 3"),
+        }
     }
 }
 
@@ -117,7 +153,7 @@ impl Levels {
 }
 
 /// One of the four inputs of the CPL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
     /// X1
@@ -128,4 +164,30 @@ pub enum Feature {
     Transport,
     /// X98
     Throttle,
+}
+
+impl Feature {
+    /// Every feature, in the order of the formula.
+    pub const ALL: [Self; 4] = [Self::Status, Self::RemoteBusy, Self::Transport, Self::Throttle];
+
+    /// Its place in [`Feature::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its name as status, events and metrics spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::RemoteBusy => "remote_busy",
+            Self::Transport => "transport",
+            Self::Throttle => "throttle",
+        }
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }

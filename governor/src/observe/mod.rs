@@ -1,5 +1,6 @@
-//! What the running agent shows of itself: a snapshot of everything, and the control socket that gives it out.
+//! What the running agent shows of itself: a snapshot of everything, the events, and the control socket that gives them out.
 
 pub mod collect;
 pub mod control;
+pub mod event;
 pub mod snapshot;

@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout};
-use tracing::{debug, info, warn};
+use tracing::debug;
 
 /// How long the last bytes of a closing connection may take.
 const LINGER: Duration = Duration::from_secs(1);
@@ -111,40 +111,28 @@ fn wait_for_room(shared: &Shared, engine: &mut Engine, link: LinkId) {
 }
 
 fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
-    let name = |engine: &Engine, connection: governor_core::settings::ConnectionIndex| {
-        engine.agent.settings().connections[connection.get()].name.clone()
-    };
     match event {
         Event::Connect(connection) => connector::connect(shared, engine, connection),
         Event::GiveUp(connection) => engine.give_up(connection),
         Event::Bound { link, connection } => engine.bind(link, connection),
         Event::Close { link, reason } => {
-            let remote = engine.socket(link).map(|socket| socket.remote);
-            let connection = engine.socket(link).and_then(|socket| socket.connection).map(|c| name(engine, c));
-            info!(connection, remote = remote.map(tracing::field::display), reason = reason.label(), "closing");
+            engine.tell_closed(link, &reason);
             close(shared, engine, link);
         }
         Event::Up(connection) => {
-            info!(connection = name(engine, connection), "up");
+            engine.tell_up(connection);
             engine.publish(connection);
         }
         Event::Down(connection, reason) => {
-            warn!(connection = name(engine, connection), reason = reason.label(), "down");
+            engine.tell_down(connection, &reason);
             engine.publish(connection);
         }
         Event::Level(connection, change) => {
-            info!(
-                connection = name(engine, connection),
-                feature = ?change.feature,
-                from = change.from.number(),
-                to = change.to.number(),
-                cpl = change.cpl_to.number(),
-                cause = %change.cause,
-                "level"
-            );
+            engine.tell_level(connection, &change);
             engine.publish(connection);
             engine.followers.retain(|follower| follower.send((connection, change)).is_ok());
         }
+        Event::Group(group, change) => engine.tell_group(group, &change),
     }
 }
 

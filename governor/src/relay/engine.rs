@@ -1,6 +1,6 @@
 //! The agent with its sockets.
 
-use super::handle::Change;
+use super::handle::{Change, Events};
 use crate::config::Shell;
 use crate::transport::{Reader, Writer};
 use governor_core::agent::{Agent, LinkId};
@@ -33,6 +33,8 @@ pub(super) struct Engine {
     pub listening: Vec<SocketAddr>,
     /// Who wants to hear of changes of level.
     pub followers: Vec<UnboundedSender<Change>>,
+    /// Who wants to hear of everything that happens.
+    pub events: Events,
     origin: Instant,
     /// By [`LinkId::index`].
     sockets: Vec<Option<Socket>>,
@@ -90,6 +92,7 @@ impl Engine {
             kernel,
             listening: Vec::new(),
             followers: Vec::new(),
+            events: Events::new(super::tell::BACKLOG),
             origin,
             sockets: Vec::new(),
             attempts: Vec::new(),

@@ -1,12 +1,18 @@
 //! Talking to a running relay from another task or thread.
 
+use crate::observe::event::Event;
 use crate::observe::snapshot::Snapshot;
 use governor_core::congestion::LevelChange;
 use governor_core::settings::ConnectionIndex;
-use tokio::sync::{mpsc, oneshot};
+use std::sync::Arc;
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// A change of level on a connection.
 pub type Change = (ConnectionIndex, LevelChange);
+
+/// Where the relay's events come from: [`broadcast::Sender::subscribe`]. A follower that lags behind is told how many it has
+/// lost, and holds nobody up.
+pub type Events = broadcast::Sender<Arc<Event>>;
 
 /// What can be asked of a running relay.
 #[derive(Debug)]
@@ -30,7 +36,10 @@ pub enum Outcome {
 
 /// A running relay. Cheap to clone; the relay does not end with the last one.
 #[derive(Clone, Debug)]
-pub struct Handle(pub(super) mpsc::UnboundedSender<Command>);
+pub struct Handle {
+    pub(super) commands: mpsc::UnboundedSender<Command>,
+    pub(super) events: Events,
+}
 
 // === impl Handle ===
 
@@ -38,7 +47,7 @@ impl Handle {
     /// How it stands; `None` when it runs no more.
     pub async fn status(&self) -> Option<Box<Snapshot>> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(Command::Status(reply)).ok()?;
+        self.commands.send(Command::Status(reply)).ok()?;
         answer.await.ok()
     }
 
@@ -46,13 +55,18 @@ impl Handle {
     pub fn follow(&self) -> mpsc::UnboundedReceiver<Change> {
         let (follower, changes) = mpsc::unbounded_channel();
         // One that runs no more has no changes to tell: the receiver says so by its end.
-        let _ = self.0.send(Command::Follow(follower));
+        let _ = self.commands.send(Command::Follow(follower));
         changes
+    }
+
+    /// Everything that happens from now on.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
     }
 
     /// Asks it to end.
     pub fn stop(&self) {
         // It may have ended already.
-        let _ = self.0.send(Command::Stop);
+        let _ = self.commands.send(Command::Stop);
     }
 }

@@ -12,6 +12,7 @@ mod kernel;
 mod origin_state;
 mod start;
 mod status;
+mod tell;
 
 pub use handle::{Change, Command, Handle, Outcome};
 pub use start::{StartError, Started, start};

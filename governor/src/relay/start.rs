@@ -140,7 +140,7 @@ async fn run(
         engine.wake_driver();
     }
     let (sender, commands) = mpsc::unbounded_channel();
-    let handle = Handle(sender);
+    let handle = Handle { commands: sender, events: shared.borrow().events.clone() };
     for address in &listening {
         info!(%address, "listening");
     }

@@ -26,7 +26,7 @@ pub use link::LinkId;
 pub use reload::Changes;
 pub use slot::Slot;
 
-use crate::congestion::{Group, LevelChange, Pending};
+use crate::congestion::{Group, GroupChange, LevelChange, Pending};
 use crate::peer::{CloseReason, DisconnectCause, Local};
 use crate::routing::{Selection, Table, Transactions};
 use crate::settings::{ConnectionIndex, Settings};
@@ -64,6 +64,8 @@ pub enum Event {
     Down(ConnectionIndex, CloseReason),
     /// A feature's level changed.
     Level(ConnectionIndex, LevelChange),
+    /// The level of a group, an index into [`Settings::groups`], changed.
+    Group(usize, GroupChange),
 }
 
 /// The relay agent.
@@ -155,11 +157,8 @@ impl Agent {
                 }
                 Timer::Link(link) => self.handle_link_timeout(now, link),
                 Timer::Group(at) => {
-                    let group = &mut self.groups[usize::from(at)];
-                    group.handle_timeout(now);
-                    if let Some(next) = group.poll_timeout() {
-                        self.timers.schedule(Timer::Group(at), next);
-                    }
+                    self.groups[usize::from(at)].handle_timeout(now);
+                    self.settle_group(at);
                 }
             }
             // Each timer settles by itself: what it touched may set timers that are due as well.
@@ -175,8 +174,9 @@ impl Agent {
             self.slots[at].congestion.handle_timeout(now);
             self.touch(self.slots[at].index);
         }
-        for group in &mut self.groups {
-            group.handle_timeout(now);
+        for at in 0..self.groups.len() {
+            self.groups[at].handle_timeout(now);
+            self.tell_group(at);
         }
         self.settle(now);
     }
@@ -241,6 +241,20 @@ impl Agent {
     /// Has every slot said goodbye and every link ended?
     pub fn is_quiet(&self) -> bool {
         self.links.is_empty()
+    }
+
+    /// Tells what changed in a group, and sets its timer.
+    fn settle_group(&mut self, at: u16) {
+        self.tell_group(usize::from(at));
+        if let Some(next) = self.groups[usize::from(at)].poll_timeout() {
+            self.timers.schedule(Timer::Group(at), next);
+        }
+    }
+
+    fn tell_group(&mut self, at: usize) {
+        while let Some(change) = self.groups[at].poll_event() {
+            self.events.push_back(Event::Group(at, change));
+        }
     }
 
     fn touch(&mut self, connection: ConnectionIndex) {

@@ -2,7 +2,6 @@
 
 use super::link::Use;
 use super::outbox::Cargo;
-use super::timers::Timer;
 use super::{Agent, LinkId};
 use crate::diameter::codes::application;
 use crate::diameter::{Message, RoutingAvps, forward};
@@ -236,11 +235,8 @@ impl Agent {
         }
         self.pending.take();
         if let Some(at) = slot.group {
-            let group = &mut self.groups[usize::from(at)];
-            group.handle_request_sent(now);
-            if let Some(next) = group.poll_timeout() {
-                self.timers.schedule(Timer::Group(at), next);
-            }
+            self.groups[usize::from(at)].handle_request_sent(now);
+            self.settle_group(at);
         }
         let route_record = self.slots[plan.ingress.get()].route_record.clone();
         if let Some(l) = self.links.get_mut(link) {
@@ -307,6 +303,7 @@ impl Agent {
         }
         if let Some(group) = slot.group {
             self.groups[usize::from(group)].handle_released(now);
+            self.tell_group(usize::from(group));
         }
         self.pending.release();
     }

@@ -2,6 +2,7 @@
 
 use crate::level::{Feature, Level, Levels, Priority};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One feature's level on one connection became another.
@@ -24,7 +25,8 @@ pub struct LevelChange {
 }
 
 /// Why a level changed, with the figures that decided it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
     /// The connection came up, or is no longer degraded.
     Up,
@@ -81,25 +83,23 @@ impl fmt::Display for Cause {
 /// The changes that lead from one set of levels to another, one feature at a time.
 pub(super) fn changes(from: Levels, to: Levels, cause: Cause, at: Time) -> impl Iterator<Item = LevelChange> {
     let mut now = from;
-    [Feature::Status, Feature::RemoteBusy, Feature::Transport, Feature::Throttle].into_iter().filter_map(
-        move |feature| {
-            let (slot, new) = match feature {
-                Feature::Status => (&mut now.status, to.status),
-                Feature::RemoteBusy => (&mut now.remote_busy, to.remote_busy),
-                Feature::Transport => (&mut now.transport, to.transport),
-                Feature::Throttle => (&mut now.throttle, to.throttle),
-            };
-            let old = std::mem::replace(slot, new);
-            if old == new {
-                return None;
-            }
-            let before = match feature {
-                Feature::Status => Levels { status: old, ..now },
-                Feature::RemoteBusy => Levels { remote_busy: old, ..now },
-                Feature::Transport => Levels { transport: old, ..now },
-                Feature::Throttle => Levels { throttle: old, ..now },
-            };
-            Some(LevelChange { feature, from: old, to: new, cpl_from: before.cpl(), cpl_to: now.cpl(), cause, at })
-        },
-    )
+    Feature::ALL.into_iter().filter_map(move |feature| {
+        let (slot, new) = match feature {
+            Feature::Status => (&mut now.status, to.status),
+            Feature::RemoteBusy => (&mut now.remote_busy, to.remote_busy),
+            Feature::Transport => (&mut now.transport, to.transport),
+            Feature::Throttle => (&mut now.throttle, to.throttle),
+        };
+        let old = std::mem::replace(slot, new);
+        if old == new {
+            return None;
+        }
+        let before = match feature {
+            Feature::Status => Levels { status: old, ..now },
+            Feature::RemoteBusy => Levels { remote_busy: old, ..now },
+            Feature::Transport => Levels { transport: old, ..now },
+            Feature::Throttle => Levels { throttle: old, ..now },
+        };
+        Some(LevelChange { feature, from: old, to: new, cpl_from: before.cpl(), cpl_to: now.cpl(), cause, at })
+    })
 }

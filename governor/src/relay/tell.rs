@@ -1,0 +1,61 @@
+//! Telling what happened: a log line, and a record for whoever follows the relay.
+
+use super::engine::Engine;
+use crate::observe::event::{Event, What};
+use governor_core::agent::LinkId;
+use governor_core::congestion::{GroupChange, LevelChange};
+use governor_core::peer::CloseReason;
+use governor_core::settings::ConnectionIndex;
+use governor_core::time::Time;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Events that a follower may lag behind before it loses the oldest (it is told how many).
+pub(super) const BACKLOG: usize = 4096;
+
+// === impl Engine ===
+
+impl Engine {
+    pub fn tell_level(&self, connection: ConnectionIndex, change: &LevelChange) {
+        let (name, peer) = self.names(connection);
+        let pending = self.agent.slots()[connection.get()].congestion().pending();
+        self.tell(change.at, What::level(name, peer, change, pending));
+    }
+
+    pub fn tell_group(&self, group: usize, change: &GroupChange) {
+        self.tell(change.at, What::group(&self.agent.settings().groups[group], change));
+    }
+
+    pub fn tell_up(&self, connection: ConnectionIndex) {
+        let (connection, peer) = self.names(connection);
+        self.tell(self.now(), What::Up { connection, peer });
+    }
+
+    pub fn tell_down(&self, connection: ConnectionIndex, reason: &CloseReason) {
+        let (connection, peer) = self.names(connection);
+        self.tell(self.now(), What::down(connection, peer, reason));
+    }
+
+    pub fn tell_closed(&mut self, link: LinkId, reason: &CloseReason) {
+        let socket = self.socket(link).map(|socket| (socket.remote.to_string(), socket.connection));
+        let connection = socket.as_ref().and_then(|(_, connection)| *connection).map(|c| self.names(c).0);
+        self.tell(self.now(), What::closed(connection, socket.map(|(remote, _)| remote), reason));
+    }
+
+    fn tell(&self, at: Time, what: What) {
+        // The clock of this moment less the time gone by: the relay's own time never jumps, the clock may.
+        let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let t = clock.saturating_sub(self.now() - at).as_secs_f64();
+        let event = Event { t, what };
+        event.log();
+        if self.events.receiver_count() > 0 {
+            // An error means that the last follower has just gone.
+            let _ = self.events.send(Arc::new(event));
+        }
+    }
+
+    fn names(&self, connection: ConnectionIndex) -> (String, String) {
+        let settings = self.agent.settings();
+        (settings.connections[connection.get()].name.clone(), settings.peer_of(connection).host.clone())
+    }
+}
