@@ -23,7 +23,9 @@ impl Engine {
     }
 
     pub fn tell_group(&self, group: usize, change: &GroupChange) {
-        self.tell(change.at, What::group(&self.agent.settings().groups[group], change));
+        if let Some(configured) = self.agent.settings().groups.get(group) {
+            self.tell(change.at, What::group(configured, change));
+        }
     }
 
     pub fn tell_up(&self, connection: ConnectionIndex) {
@@ -55,7 +57,8 @@ impl Engine {
     }
 
     fn names(&self, connection: ConnectionIndex) -> (String, String) {
-        let settings = self.agent.settings();
-        (settings.connections[connection.get()].name.clone(), settings.peer_of(connection).host.clone())
+        // Not from the settings: a connection may have gone from those.
+        let slot = &self.agent.slots()[connection.get()];
+        (slot.name.to_string(), slot.peer_host().to_owned())
     }
 }

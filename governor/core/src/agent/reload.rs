@@ -141,7 +141,7 @@ impl Agent {
                 Use::Unknown { .. } | Use::Closing { of: None } => {}
             }
         }
-        for event in &mut self.events {
+        self.events.retain_mut(|event| {
             match event {
                 Event::Connect(connection)
                 | Event::GiveUp(connection)
@@ -149,9 +149,15 @@ impl Agent {
                 | Event::Up(connection)
                 | Event::Down(connection, _)
                 | Event::Level(connection, _) => to(connection),
+                Event::Group(at, _) => match new.groups.iter().position(|group| group.name == old.groups[*at].name) {
+                    Some(now) => *at = now,
+                    // Nobody can be told of a group that is no more.
+                    None => return false,
+                },
                 Event::Close { .. } => {}
             }
-        }
+            true
+        });
     }
 
     /// The groups of the new settings: one that was there keeps its figures, and each counts what is pending on its

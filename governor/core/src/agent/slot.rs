@@ -94,6 +94,11 @@ impl Slot {
         self.level_since
     }
 
+    /// Its peer's Diameter identity.
+    pub fn peer_host(&self) -> &str {
+        &self.peer_host
+    }
+
     /// Its peer machine.
     pub const fn machine(&self) -> &Machine {
         &self.machine
