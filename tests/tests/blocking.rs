@@ -1,0 +1,157 @@
+//! Egress transport congestion (rule 3): a server that stops reading.
+
+use anyhow::{Context, Result};
+use governor_tests::freediameter;
+use governor_tests::governor::{ADDRESS, Config, Governor, HOST};
+use governor_tests::kernel::{dump, exclusive, monotonic};
+use governor_tests::raw::{Client, Conduct, Server, Tally};
+use governor_tests::wait::{millis, secs};
+use governor_tests::{NetNs, Outcome, Scratch, eventually};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+const PAYLOAD: usize = 4000;
+
+fn config(kernel_assist: &str) -> Config {
+    let connection = "pending_limit = 20000\ntransport_congestion = { abatement = \"3s\" }\nsend_buffer = 65536";
+    Config::new(kernel_assist)
+        .node("answer_timeout = \"5s\"")
+        .client("client.example.net")
+        .server("stuck.example.net", "10.0.0.2:3869", connection)
+        .server("well.example.net", "10.0.0.3:3870", connection)
+        .route("example.net", &[&["stuck", "well"]])
+}
+
+/// What the kernel's maps say of the connection to that port: its record and its levels.
+fn in_the_kernel(port: u16) -> Result<(Value, Value)> {
+    let connections = dump("connections")?;
+    let here = |entry: &&Value| entry["formatted"]["value"]["remote_port"] == port;
+    let entry = connections.iter().find(here).with_context(|| format!("port {port} is not in {connections:?}"))?;
+    let cookie = &entry["formatted"]["key"];
+    let levels = dump("levels")?;
+    let level = levels.iter().find(|l| l["formatted"]["key"] == *cookie).context("its cookie is not in levels")?;
+    Ok((entry["formatted"]["value"].clone(), level["formatted"]["value"].clone()))
+}
+
+/// Follows the CPL down from 98 to 0: each level, and when it was first seen.
+fn descent(governor: &Governor, limit: Duration) -> Result<Vec<(u64, Instant)>> {
+    let mut seen: Vec<(u64, Instant)> = Vec::new();
+    eventually("level 0", limit, || {
+        let cpl = governor.cpl("stuck").ok()?;
+        if seen.last().is_none_or(|(last, _)| *last != cpl) {
+            seen.push((cpl, Instant::now()));
+        }
+        (cpl == 0).then_some(())
+    })
+    .with_context(|| format!("seen: {seen:?}"))?;
+    Ok(seen)
+}
+
+/// Every level for the configured 3 s, the shortest there is.
+fn assert_steps(seen: &[(u64, Instant)]) {
+    let levels: Vec<u64> = seen.iter().map(|(level, _)| *level).collect();
+    assert_eq!(levels, [98, 3, 2, 1, 0]);
+    for pair in seen[1..].windows(2) {
+        let time = pair[1].1 - pair[0].1;
+        assert!((millis(2700)..millis(3700)).contains(&time), "level {} for {time:?}", pair[0].0);
+    }
+}
+
+fn assert_none_lost(outcome: &Tally) {
+    assert_eq!((outcome.unanswered, outcome.stray), (0, 0), "{:?}", outcome.codes);
+    assert_eq!(outcome.code(2001), outcome.sent, "each by one server or the other: {:?}", outcome.codes);
+}
+
+#[test]
+fn a_server_that_stops_reading_is_at_98_within_100_ms_and_comes_back_in_steps_and_nothing_is_lost() -> Outcome {
+    let _kernel = exclusive()?;
+    let (ns, scratch) = (NetNs::new()?, Scratch::new("blocking")?);
+    let stuck = Server::start(&ns, "10.0.0.2:3869", "stuck.example.net", Conduct::default())?;
+    let well = Server::start(&ns, "10.0.0.3:3870", "well.example.net", Conduct::default())?;
+    let mut governor = Governor::start(&ns, &scratch, &config("required"))?;
+    governor.up(&["stuck", "well"])?;
+    let (_, level) = in_the_kernel(3869)?;
+    assert_eq!(level["cpl"], 0, "{level}");
+    let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
+
+    let outcome = std::thread::scope(|scope| -> Result<Tally> {
+        let load = scope.spawn(|| client.offer(500, secs(6), PAYLOAD, secs(15)));
+        std::thread::sleep(secs(1));
+        stuck.conduct(Conduct { reading: false, ..Conduct::default() });
+        let (record, level, seen) = eventually("98 in the kernel's map", secs(5), || {
+            let (record, level) = in_the_kernel(3869).ok()?;
+            (level["cpl"] == 98).then(|| (record, level, monotonic()))
+        })?;
+        // The first failed write: when the kernel refused it.
+        let failed = Duration::from_nanos(record["blocked_since"].as_u64().context("no blocked_since")?);
+        let late = seen.saturating_sub(failed);
+        assert!(late <= millis(100), "98 was seen {late:?} after the first failed write");
+        assert_eq!((&level["transport"], &level["remote_busy"]), (&Value::from(98), &Value::from(0)), "{level}");
+        assert!(record["refusals"].as_u64() >= Some(1), "{record}");
+        assert_eq!(governor.cpl("stuck")?, 98);
+        assert_eq!(governor.cpl("well")?, 0);
+        let before = well.requests();
+        std::thread::sleep(secs(1));
+        let taken = well.requests() - before;
+        assert!(taken >= 450, "all requests flow to the other server: {taken} of 500");
+        stuck.conduct(Conduct::default());
+        assert_steps(&descent(&governor, secs(12))?);
+        load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })?;
+    assert_none_lost(&outcome);
+    let connection = governor.connection("stuck")?;
+    assert_eq!(connection["pending"], 0, "{connection}");
+    assert_eq!(in_the_kernel(3869)?.1["cpl"], 0);
+    assert!(stuck.trouble().is_empty(), "no frame was torn: {:?}", stuck.trouble());
+    assert!(governor.stop()?.success());
+    Ok(())
+}
+
+#[test]
+fn without_the_kernel_programs_the_level_is_the_same() -> Outcome {
+    let (ns, scratch) = (NetNs::new()?, Scratch::new("blocking-off")?);
+    let stuck = Server::start(&ns, "10.0.0.2:3869", "stuck.example.net", Conduct::default())?;
+    let _well = Server::start(&ns, "10.0.0.3:3870", "well.example.net", Conduct::default())?;
+    let governor = Governor::start(&ns, &scratch, &config("off"))?;
+    governor.up(&["stuck", "well"])?;
+    let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
+    let outcome = std::thread::scope(|scope| -> Result<Tally> {
+        let load = scope.spawn(|| client.offer(500, secs(4), PAYLOAD, secs(15)));
+        std::thread::sleep(millis(500));
+        stuck.conduct(Conduct { reading: false, ..Conduct::default() });
+        eventually("98", secs(5), || governor.cpl("stuck").is_ok_and(|cpl| cpl == 98).then_some(()))?;
+        std::thread::sleep(millis(500));
+        stuck.conduct(Conduct::default());
+        assert_steps(&descent(&governor, secs(12))?);
+        load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })?;
+    assert_none_lost(&outcome);
+    Ok(())
+}
+
+#[test]
+fn a_stopped_freediameter_server_blocks_and_recovers_and_nothing_is_lost() -> Outcome {
+    let (ns, scratch) = (NetNs::new()?, Scratch::new("blocking-fd")?);
+    ns.sysctl("net/ipv4/tcp_rmem", "4096 32768 65536")?;
+    let stuck = freediameter::Node::server("stuck.example.net", "10.0.0.2", 3869, &freediameter::Conduct::default())
+        .accept(HOST)
+        .start(&ns, &scratch)?;
+    let well = Server::start(&ns, "10.0.0.3:3870", "well.example.net", Conduct::default())?;
+    let governor = Governor::start(&ns, &scratch, &config("off"))?;
+    governor.up(&["stuck", "well"])?;
+    let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
+    let outcome = std::thread::scope(|scope| -> Result<Tally> {
+        let load = scope.spawn(|| client.offer(500, secs(4), PAYLOAD, secs(15)));
+        std::thread::sleep(millis(500));
+        stuck.process.pause()?;
+        eventually("98", secs(5), || governor.cpl("stuck").is_ok_and(|cpl| cpl == 98).then_some(()))?;
+        let before = well.requests();
+        std::thread::sleep(secs(1));
+        assert!(well.requests() - before >= 450, "all requests flow to the other server");
+        stuck.process.resume()?;
+        assert_steps(&descent(&governor, secs(12))?);
+        load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })?;
+    assert_none_lost(&outcome);
+    Ok(())
+}
