@@ -46,7 +46,7 @@ impl Node {
         command.arg(format!("mode={mode}")).arg(format!("identity={identity}")).arg(format!("realm={realm}"));
         command.arg(format!("address={ip}")).arg(format!("port={port}")).arg(format!("destination_realm={realm}"));
         command.args(extra);
-        let process = Process::start(ns, identity, &mut command, &scratch.file(&format!("{identity}.log")))?;
+        let process = Process::start(ns, identity, &command, &scratch.file(&format!("{identity}.log")))?;
         Ok(Self { process })
     }
 

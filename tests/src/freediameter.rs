@@ -175,7 +175,7 @@ impl Node {
             None => Command::new(DAEMON),
         };
         command.arg("-c").arg(config);
-        let mut process = Process::start(ns, &self.identity, &mut command, &file("log"))?;
+        let mut process = Process::start(ns, &self.identity, &command, &file("log"))?;
         process.wait_for_line("freeDiameterd daemon initialized", Duration::from_secs(20))?;
         Ok(Running { process, report, control })
     }

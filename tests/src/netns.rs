@@ -3,14 +3,17 @@
 use anyhow::{Context, Result, anyhow, ensure};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
+use std::io;
 use std::net::SocketAddrV4;
 use std::process::{Child, Command};
+use std::sync::mpsc::{Sender, channel};
 
 /// A namespace without a name: it goes when the guard and the last process in it are gone. `lo` is up and has
 /// 127.0.0.0/8 and, since freeDiameter overlooks that range, [`NetNs::ADDRESSES`].
 #[derive(Debug)]
 pub struct NetNs {
     file: File,
+    starter: Sender<(Command, Sender<io::Result<Child>>)>,
 }
 
 impl NetNs {
@@ -30,7 +33,19 @@ impl NetNs {
             }
             Ok(file)
         })?;
-        Ok(Self { file })
+        // One thread in the namespace starts every program, and lives as long as the guard: the programs ask the kernel to
+        // be killed with their parent, which is the thread, so that not even a killed test leaves one behind.
+        let (starter, jobs) = channel::<(Command, Sender<io::Result<Child>>)>();
+        let inside = file.try_clone()?;
+        std::thread::spawn(move || {
+            let entered = setns(inside, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+            for (mut command, reply) in jobs {
+                let child =
+                    entered.as_ref().map_err(|e| io::Error::other(e.to_string())).and_then(|()| command.spawn());
+                let _ = reply.send(child);
+            }
+        });
+        Ok(Self { file, starter })
     }
 
     /// Runs `body` on a thread in the namespace. Sockets it makes stay in the namespace and work from everywhere.
@@ -61,10 +76,14 @@ impl NetNs {
         }))
     }
 
-    /// Starts a program in the namespace. Its mounts are the test's own (`ip netns exec` would hide the BPF file system).
-    pub fn spawn(&self, command: &mut Command) -> Result<Child> {
+    /// Starts a program in the namespace; it is killed at the latest when the guard goes. Its mounts are the test's own
+    /// (`ip netns exec` would hide the BPF file system).
+    pub fn spawn(&self, command: Command) -> Result<Child> {
         let program = command.get_program().to_string_lossy().into_owned();
-        self.enter(|| command.spawn().with_context(|| format!("cannot start {program}: run `cargo xtask setup`")))
+        let (reply, answer) = channel();
+        self.starter.send((command, reply)).map_err(|_| anyhow!("the namespace's thread has ended"))?;
+        let child = answer.recv().map_err(|_| anyhow!("the namespace's thread has ended"))?;
+        child.with_context(|| format!("cannot start {program}: run `cargo xtask setup`"))
     }
 }
 

@@ -29,10 +29,14 @@ pub struct CpuTime {
 
 impl Process {
     /// Starts `command` in `ns`, both its outputs into `log`; `name` is for people.
-    pub fn start(ns: &NetNs, name: &str, command: &mut Command, log: &Path) -> Result<Self> {
+    pub fn start(ns: &NetNs, name: &str, command: &Command, log: &Path) -> Result<Self> {
         let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
-        let child = ns.spawn(command)?;
+        // setpriv becomes the program: the pid is the program's own.
+        let mut bound = Command::new("setpriv");
+        bound.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+        bound.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        bound.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        let child = ns.spawn(bound)?;
         Ok(Self { name: name.to_owned(), child, log: log.to_owned(), ended: None })
     }
 

@@ -55,7 +55,7 @@ impl Capture {
         let file = scratch.file("wire.pcapng");
         let mut command = Command::new("dumpcap");
         command.args(["-i", "lo", "-f", "tcp", "-B", "64", "-w"]).arg(&file);
-        let mut dumpcap = Process::start(ns, "dumpcap", &mut command, &scratch.file("dumpcap.log"))?;
+        let mut dumpcap = Process::start(ns, "dumpcap", &command, &scratch.file("dumpcap.log"))?;
         dumpcap.wait_for_line("File:", Duration::from_secs(10))?;
         Ok(Self { dumpcap, file })
     }

@@ -77,8 +77,8 @@ fn auto_with_privilege_works() -> Outcome {
 #[test]
 fn required_without_privilege_refuses_to_start_and_says_why() -> Outcome {
     let (ns, scratch) = (NetNs::new()?, Scratch::new("required-nobody")?);
-    let (mut command, _) = as_nobody(&scratch, "required")?;
-    let mut process = Process::start(&ns, "governor", &mut command, &scratch.file("governor.log"))?;
+    let (command, _) = as_nobody(&scratch, "required")?;
+    let mut process = Process::start(&ns, "governor", &command, &scratch.file("governor.log"))?;
     let status = process.wait(secs(20))?;
     assert!(status.code().is_some_and(|code| code != 0), "{status}");
     let log = process.log();
