@@ -134,7 +134,7 @@ impl Governor {
     pub fn connection(&self, name: &str) -> Result<Value> {
         let status = self.status()?;
         let connections = status["connections"].as_array().with_context(|| format!("no connections in {status}"))?;
-        let found = connections.iter().find(|c| c["connection"] == name || c["name"] == name);
+        let found = connections.iter().find(|c| c["name"] == name);
         found.cloned().with_context(|| format!("no connection {name} in {status}"))
     }
 
