@@ -120,3 +120,27 @@ fn a_client_gets_3002_from_the_governor_while_no_server_is_up() -> Outcome {
     assert_eq!(capture.judge()?.results(3002), 20);
     Ok(())
 }
+
+#[test]
+fn both_sides_connect_and_one_connection_remains() -> Outcome {
+    let (ns, scratch) = (NetNs::new()?, Scratch::new("fd-election")?);
+    let capture = Capture::start(&ns, &scratch)?;
+    let mut governor = Governor::start(&ns, &scratch, &governed())?;
+    let mut server = Node::server("server.example.net", "10.0.0.2", 3869, &Conduct::default())
+        .connect(HOST, "10.0.0.1", 3868)
+        .start(&ns, &scratch)?;
+    governor.up(&["server"])?;
+    let mut client = client(&ns, &scratch, &Load { count: 200, concurrency: 10, ..Load::default() })?;
+    let report = client.finished(secs(20))?;
+    assert_eq!(number(&report, "/codes/2001"), 200, "{report}");
+    // Whoever lost the election does not try again while the other connection is open.
+    std::thread::sleep(secs(3));
+    assert_eq!(governor.cpl("server")?, 0);
+    client.stop()?;
+    assert!(governor.stop()?.success());
+    server.stop()?;
+    let wire = capture.judge()?;
+    assert_eq!((wire.requests(316), wire.answers(316)), (400, 400));
+    assert!(wire.requests(257) <= 5, "{} CERs", wire.requests(257));
+    Ok(())
+}
