@@ -14,6 +14,6 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     #[track_caller]
     #[expect(clippy::panic, reason = "the point of this type")]
     fn from(error: E) -> Self {
-        panic!("{:?}", error.into())
+        panic!("{:#}", error.into())
     }
 }
