@@ -53,6 +53,12 @@ impl Config {
         self.peer(host, "")
     }
 
+    /// The same with lines more for its connection.
+    #[must_use]
+    pub fn client_with(self, host: &str, lines: &str) -> Self {
+        self.peer(host, lines)
+    }
+
     /// A peer that we connect to, with lines more for its connection.
     #[must_use]
     pub fn server(self, host: &str, address: &str, lines: &str) -> Self {

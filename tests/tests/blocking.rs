@@ -4,13 +4,15 @@ use anyhow::{Context, Result};
 use governor_tests::freediameter;
 use governor_tests::governor::{ADDRESS, Config, Governor, HOST};
 use governor_tests::kernel::{dump, exclusive, monotonic};
-use governor_tests::raw::{Client, Conduct, Server, Tally};
+use governor_tests::raw::{Client, Conduct, Peer, Received, Server, Tally};
 use governor_tests::wait::{millis, secs};
 use governor_tests::{NetNs, Outcome, Scratch, eventually};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 const PAYLOAD: usize = 4000;
+/// What the client that does not read its answers sends.
+const REQUESTS: u64 = 2000;
 
 fn config(kernel_assist: &str) -> Config {
     let connection = "pending_limit = 20000\ntransport_congestion = { abatement = \"3s\" }\nsend_buffer = 65536";
@@ -33,10 +35,11 @@ fn in_the_kernel(port: u16) -> Result<(Value, Value)> {
     Ok((entry["formatted"]["value"].clone(), level["formatted"]["value"].clone()))
 }
 
-/// Follows the CPL down from 98 to 0: each level, and when it was first seen.
-fn descent(governor: &Governor, limit: Duration) -> Result<Vec<(u64, Instant)>> {
-    let mut seen: Vec<(u64, Instant)> = Vec::new();
-    eventually("level 0", limit, || {
+/// Lets the server read again, and follows the CPL down from 98 to 0: each level, and when it was first seen.
+fn descent(governor: &Governor, read_again: impl FnOnce() -> Result<()>) -> Result<Vec<(u64, Instant)>> {
+    let mut seen = vec![(governor.cpl("stuck")?, Instant::now())];
+    read_again()?;
+    eventually("level 0", secs(12), || {
         let cpl = governor.cpl("stuck").ok()?;
         if seen.last().is_none_or(|(last, _)| *last != cpl) {
             seen.push((cpl, Instant::now()));
@@ -94,16 +97,44 @@ fn a_server_that_stops_reading_is_at_98_within_100_ms_and_comes_back_in_steps_an
         std::thread::sleep(secs(1));
         let taken = well.requests() - before;
         assert!(taken >= 450, "all requests flow to the other server: {taken} of 500");
-        stuck.conduct(Conduct::default());
-        assert_steps(&descent(&governor, secs(12))?);
+        assert_steps(&descent(&governor, || {
+            stuck.conduct(Conduct::default());
+            Ok(())
+        })?);
         load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
     })?;
     assert_none_lost(&outcome);
     let connection = governor.connection("stuck")?;
     assert_eq!(connection["pending"], 0, "{connection}");
+    let held_back = connection.pointer("/counters/held_back/cpl/0").and_then(Value::as_u64);
+    assert!(held_back > Some(450), "what went elsewhere is counted: {connection}");
     assert_eq!(in_the_kernel(3869)?.1["cpl"], 0);
     assert!(stuck.trouble().is_empty(), "no frame was torn: {:?}", stuck.trouble());
     assert!(governor.stop()?.success());
+    Ok(())
+}
+
+#[test]
+fn requests_taken_for_a_connection_that_blocks_go_to_the_other_and_are_counted() -> Outcome {
+    let (ns, scratch) = (NetNs::new()?, Scratch::new("blocking-burst")?);
+    let stuck = Server::start(&ns, "10.0.0.2:3869", "stuck.example.net", Conduct::default())?;
+    let well = Server::start(&ns, "10.0.0.3:3870", "well.example.net", Conduct::default())?;
+    let governor = Governor::start(&ns, &scratch, &config("off"))?;
+    governor.up(&["stuck", "well"])?;
+    stuck.conduct(Conduct { reading: false, ..Conduct::default() });
+    let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
+    // A thousand requests as fast as they go: far more than the buffers hold, several in each read and write.
+    let tally = client.offer(20_000, millis(50), PAYLOAD, secs(12))?;
+    assert_none_lost(&tally);
+    let counters = &governor.connection("stuck")?["counters"];
+    let count = |name: &str| counters[name].as_u64().unwrap_or_default();
+    let rerouted = counters["discarded"]["requests_rerouted"].as_u64().unwrap_or_default();
+    assert!(rerouted > 0, "{counters}");
+    assert_eq!(counters["discarded"]["answers"], 0, "{counters}");
+    // Those in the socket's buffer got their answers from the other server after the timeout.
+    assert_eq!(well.requests(), tally.sent, "each went to the well server in the end");
+    assert_eq!(well.retransmitted(), count("timeouts"), "with the T bit only where the first may have arrived");
+    assert_eq!(count("requests_sent"), rerouted + count("timeouts"), "{counters}");
     Ok(())
 }
 
@@ -121,8 +152,10 @@ fn without_the_kernel_programs_the_level_is_the_same() -> Outcome {
         stuck.conduct(Conduct { reading: false, ..Conduct::default() });
         eventually("98", secs(5), || governor.cpl("stuck").is_ok_and(|cpl| cpl == 98).then_some(()))?;
         std::thread::sleep(millis(500));
-        stuck.conduct(Conduct::default());
-        assert_steps(&descent(&governor, secs(12))?);
+        assert_steps(&descent(&governor, || {
+            stuck.conduct(Conduct::default());
+            Ok(())
+        })?);
         load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
     })?;
     assert_none_lost(&outcome);
@@ -148,10 +181,47 @@ fn a_stopped_freediameter_server_blocks_and_recovers_and_nothing_is_lost() -> Ou
         let before = well.requests();
         std::thread::sleep(secs(1));
         assert!(well.requests() - before >= 450, "all requests flow to the other server");
-        stuck.process.resume()?;
-        assert_steps(&descent(&governor, secs(12))?);
+        assert_steps(&descent(&governor, || stuck.process.resume())?);
         load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
     })?;
     assert_none_lost(&outcome);
+    Ok(())
+}
+
+#[test]
+fn a_client_that_stops_reading_loses_answers_that_are_counted_and_nobody_else_loses_any() -> Outcome {
+    let (ns, scratch) = (NetNs::new()?, Scratch::new("blocking-client")?);
+    ns.sysctl("net/ipv4/tcp_rmem", "4096 8192 8192")?;
+    let server = Server::start(&ns, "10.0.0.2:3869", "server.example.net", Conduct::default())?;
+    let config = Config::new("off")
+        .client_with("deaf.example.net", "send_buffer = 8192")
+        .client("client.example.net")
+        .server("server.example.net", "10.0.0.2:3869", "pending_limit = 20000")
+        .route("example.net", &[&["server"]]);
+    let governor = Governor::start(&ns, &scratch, &config)?;
+    governor.up(&["server"])?;
+    let mut deaf = Peer::open(&ns, ADDRESS, "deaf.example.net")?;
+    let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
+    let tally = std::thread::scope(|scope| -> Result<Tally> {
+        let load = scope.spawn(|| client.offer(200, secs(3), 0, secs(5)));
+        for _ in 0..REQUESTS {
+            let request = deaf.request("example.net", 0);
+            deaf.send(&request)?;
+        }
+        eventually("98", secs(5), || governor.cpl("deaf").is_ok_and(|cpl| cpl == 98).then_some(()))?;
+        load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })?;
+    assert_none_lost(&tally);
+    let connection = governor.connection("deaf")?;
+    let discarded = connection["counters"]["discarded"]["answers"].as_u64().context("no count of answers")?;
+    assert!(discarded > 0, "{connection}");
+    // It reads again: whole answers, as many as were not discarded, and the connection goes on.
+    let mut received = 0;
+    while let Received::Message(_) = deaf.receive(millis(500))? {
+        received += 1;
+    }
+    assert_eq!(received + discarded, REQUESTS, "{connection}");
+    assert_eq!(deaf.exchange("example.net")?, 2001, "answers pass level 3");
+    assert_eq!(server.requests(), REQUESTS + tally.sent + 1);
     Ok(())
 }

@@ -35,6 +35,7 @@ fn a_3004_of_the_peer_itself_raises_its_level_and_requests_go_elsewhere_until_it
         assert_eq!(client.peer().exchange("example.net")?, 2001);
     }
     eventually("the report of the spare", secs(2), || (number(&spare.report(), "/received") == 21).then_some(()))?;
+    eventually("the report of the busy one", secs(2), || (number(&busy.report(), "/received") > 0).then_some(()))?;
     assert_eq!(number(&busy.report(), "/received"), 1, "priority 0 does not pass level 1");
     assert_eq!(governor.cpl("spare")?, 0, "another connection is not affected");
 

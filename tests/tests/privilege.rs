@@ -49,7 +49,7 @@ fn off_works_and_says_that_nothing_was_loaded() -> Outcome {
     let _server = Server::start(&ns, "10.0.0.2:3869", "server.example.net", Conduct::default())?;
     let mut governor = Governor::start(&ns, &scratch, &config("off"))?;
     works(&ns, &governor)?;
-    governor.process.wait_for_line("kernel_assist", secs(1))?;
+    governor.process.wait_for_line("kernel assist: off", secs(1))?;
     Ok(())
 }
 
