@@ -1,5 +1,5 @@
 //! `governor demo` as a program: nothing is lost, and the terminal is given back.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may panic")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -170,9 +170,14 @@ impl Sender {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// Is there more to send? An open loop owes every request that was due before the duration's end, however late it
+    /// is, unless the connections have taken nothing for a timeout after that.
     fn sending(&self, now: u64) -> bool {
+        let next = self.schedule.as_ref().map_or(now, Schedule::due);
+        let before = |at: u64, end: Duration| u128::from(at) < end.as_nanos();
         self.remaining > 0
-            && self.duration.is_none_or(|d| u128::from(now) < d.as_nanos())
+            && self.duration.is_none_or(|d| before(next, d) && before(now, d.saturating_add(self.timeout)))
+            && self.connections.iter().flatten().any(|c| !c.leaving)
             && !self.shared.stop.load(Ordering::Relaxed)
     }
 
@@ -212,7 +217,8 @@ impl Sender {
     fn send_due(&mut self, now: u64) {
         let Some(schedule) = &mut self.schedule else { return };
         schedule.change(f64::from_bits(self.shared.rate.load(Ordering::Relaxed)));
-        'due: while self.remaining > 0 && schedule.due() <= now {
+        let end = self.duration.and_then(|d| u64::try_from(d.as_nanos()).ok()).unwrap_or(u64::MAX);
+        'due: while self.remaining > 0 && schedule.due() <= now && schedule.due() < end {
             for _ in 0..self.connections.len() {
                 self.turn = (self.turn + 1) % self.connections.len();
                 if let Some(Some(connection)) = self.connections.get_mut(self.turn)
@@ -250,7 +256,9 @@ impl Sender {
             }
         }
         if let Some(oldest) = self.connections.iter().flatten().filter_map(|c| c.outstanding.oldest_sent()).min() {
-            let left = (Duration::from_nanos(oldest) + self.timeout).saturating_sub(Duration::from_nanos(self.now()));
+            let left = Duration::from_nanos(oldest)
+                .saturating_add(self.timeout)
+                .saturating_sub(Duration::from_nanos(self.now()));
             wait = wait.min(left);
         }
         match self.poll.poll(events, Some(wait)) {

@@ -1,6 +1,8 @@
 //! Client and server against each other, over loopback.
 
 use super::*;
+use governor_core::diameter::codes::{avp, command};
+use governor_core::diameter::{Builder, Header, Message};
 use std::time::{Duration, Instant};
 
 fn server(behaviour: Behaviour) -> Server {
@@ -148,6 +150,25 @@ fn a_server_that_takes_leave_is_no_loss() {
 }
 
 #[test]
+fn a_server_that_takes_no_more_is_given_up() {
+    // The capabilities exchange needs a reader; what follows goes into buffers of some MB, and then nowhere.
+    let server = server(Behaviour::default());
+    let options = ClientOptions {
+        size: Some(100_000),
+        duration: Some(Duration::from_millis(500)),
+        timeout: Duration::from_secs(1),
+        ..options(&server, Pace::Rate(5000.0))
+    };
+    let client = Client::start(&options).unwrap();
+    server.change(|b| b.stopped = true);
+    let began = Instant::now();
+    let report = client.join();
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(report.adds_up && !report.is_clean(), "{report}");
+    assert!(report.timed_out > 0 && report.sent < 2500, "{report}");
+}
+
+#[test]
 fn a_peer_that_is_no_diameter_node_is_refused() {
     use std::io::Write;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -174,4 +195,105 @@ fn options_out_of_range_are_refused() {
     ] {
         assert!(matches!(Client::start(&bad).err(), Some(LoadError::Option(_))), "{bad:?}");
     }
+}
+
+/// Reads one message.
+fn message(socket: &mut std::net::TcpStream) -> Vec<u8> {
+    use std::io::Read;
+    let mut message = vec![0; Header::LEN];
+    socket.read_exact(&mut message).unwrap();
+    let length = Header::parse(&message).unwrap().length as usize;
+    message.resize(length, 0);
+    socket.read_exact(&mut message[Header::LEN..]).unwrap();
+    message
+}
+
+fn result_code(message: &[u8]) -> Option<u32> {
+    Message::new(message)?.find(avp::RESULT_CODE)?.u32()
+}
+
+#[test]
+fn a_server_answers_the_base_protocol() {
+    use std::io::Write;
+    let server = server(Behaviour { silent: true, ..Behaviour::default() });
+    let mut socket = std::net::TcpStream::connect(server.address()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let identity = Identity { applications: vec![4, 16_777_251], ..Identity::relay("c.example.net", "example.net") };
+    let dwr = Builder::request(command::DEVICE_WATCHDOG, 0, 0, 2, 2).finish();
+    socket.write_all(&[&identity.cer([127, 0, 0, 1].into(), 1)[..], &dwr, &identity.dpr(3)].concat()).unwrap();
+    for (command, hop_by_hop) in
+        [(command::CAPABILITIES_EXCHANGE, 1), (command::DEVICE_WATCHDOG, 2), (command::DISCONNECT_PEER, 3)]
+    {
+        let answer = message(&mut socket);
+        let header = Header::parse(&answer).unwrap();
+        assert_eq!((header.command, header.hop_by_hop, header.flags.0), (command, hop_by_hop, 0));
+        assert_eq!(result_code(&answer), Some(2001));
+    }
+    drop(socket);
+    assert_eq!(server.stop().connections_lost, 0, "it said goodbye");
+}
+
+#[test]
+fn a_client_answers_watchdogs_and_refuses_requests() {
+    use std::io::Write;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let peer = std::thread::spawn(move || {
+        let identity = Identity::relay("server.example.net", "example.net");
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let cer = Header::parse(&message(&mut socket)).unwrap();
+        let dwr = Builder::request(command::DEVICE_WATCHDOG, 0, 0, 7, 7).finish();
+        let other = Builder::request(999, 4, 0, 8, 8).finish();
+        // The watchdog comes in one piece with the CEA.
+        socket.write_all(&[&identity.cea(&cer, [127, 0, 0, 1].into())[..], &dwr, &other].concat()).unwrap();
+        let mut seen = Vec::new();
+        loop {
+            let message = message(&mut socket);
+            let header = Header::parse(&message).unwrap();
+            if header.flags.is_request() && header.command == command::DISCONNECT_PEER {
+                socket.write_all(&identity.dpa(&header)).unwrap();
+                return seen;
+            }
+            if header.flags.is_request() {
+                // An answer nobody asked for, and the one that was.
+                let mut stray = header;
+                stray.hop_by_hop ^= 1 << 19;
+                for header in [stray, header] {
+                    let answer = Builder::answer(&header).u32(avp::RESULT_CODE, 2001).finish();
+                    socket.write_all(&answer).unwrap();
+                }
+            } else {
+                seen.push((header.command, header.hop_by_hop, result_code(&message)));
+            }
+        }
+    });
+    let identity = Identity::relay("client.example.net", "example.net");
+    let options =
+        ClientOptions { count: Some(3), ..ClientOptions::new(address, identity, "example.net", Pace::Outstanding(1)) };
+    let report = Client::start(&options).unwrap().join();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!((report.unexpected_answers, report.unexpected_requests), (3, 1), "{report}");
+    assert_eq!(report.by_origin[""], 3, "an answer without Origin-Host counts all the same");
+    assert_eq!(peer.join().unwrap(), [(280, 7, Some(2001)), (999, 8, Some(3001))]);
+}
+
+#[test]
+fn a_connection_too_many_is_closed() {
+    let identity = Identity::relay("server.example.net", "example.net");
+    let mut options = ServerOptions::new("127.0.0.1:0".parse().unwrap(), identity);
+    options.max_connections = Some(1);
+    let server = Server::start(&options).unwrap();
+    let two = ClientOptions {
+        connections: 2,
+        count: Some(1),
+        ..ClientOptions::new(
+            server.address(),
+            Identity::relay("client{n}.example.net", "example.net"),
+            "example.net",
+            Pace::Outstanding(2),
+        )
+    };
+    assert!(Client::start(&two).is_err());
+    assert_eq!(server.stop().connections, 1);
 }
