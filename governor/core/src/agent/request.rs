@@ -303,7 +303,7 @@ impl Agent {
         }
         if let Some(group) = slot.group {
             self.groups[usize::from(group)].handle_released(now);
-            self.tell_group(usize::from(group));
+            self.settle_group(group);
         }
         self.pending.release();
     }
