@@ -47,6 +47,8 @@ pub(super) struct Link {
     pub used: Use,
     pub local: Vec<IpAddr>,
     pub outbox: Outbox,
+    /// The transport has ended: nothing can be written any more.
+    pub gone: bool,
     /// When the message that has begun to arrive must be whole.
     pub partial: Option<Time>,
     /// Is it in the list of links to write?
@@ -77,7 +79,7 @@ impl Use {
 
 impl Links {
     pub fn insert(&mut self, used: Use, local: Vec<IpAddr>) -> LinkId {
-        let link = Link { used, local, outbox: Outbox::default(), partial: None, dirty: false };
+        let link = Link { used, local, outbox: Outbox::default(), gone: false, partial: None, dirty: false };
         if let Some(index) = self.free.pop() {
             let (generation, slot) = &mut self.entries[index as usize];
             *slot = Some(link);

@@ -91,9 +91,9 @@ impl Outbox {
         whole
     }
 
-    /// Takes back every message that is not begun, but for the agent's own ones. What stays: the rest of the begun
-    /// message, then the agent's own.
-    pub fn withdraw(&mut self) -> Vec<Cargo> {
+    /// Takes back every message that is not begun, but for the agent's own ones, and for answers unless `answers`. What
+    /// stays: the rest of the begun message, then those.
+    pub fn withdraw(&mut self, answers: bool) -> Vec<Cargo> {
         let mut taken = Vec::new();
         let mut kept_bytes = BytesMut::new();
         let mut kept = VecDeque::new();
@@ -101,7 +101,7 @@ impl Outbox {
         let mut at = self.written - self.begun as usize;
         for (index, &(length, cargo)) in self.messages.iter().enumerate() {
             let begun = index == 0 && self.begun > 0;
-            if begun || cargo == Cargo::Own {
+            if begun || cargo == Cargo::Own || (cargo == Cargo::Answer && !answers) {
                 kept_bytes.extend_from_slice(&self.bytes[at..at + length as usize]);
                 kept.push_back((length, cargo));
                 queued.add(cargo);
@@ -149,10 +149,10 @@ mod tests {
         push(&mut outbox, Cargo::Own, b"cccc");
         push(&mut outbox, Cargo::Answer, b"dddd");
         outbox.advance(6);
-        assert_eq!(outbox.withdraw(), [Cargo::Answer]);
+        assert_eq!(outbox.withdraw(true), [Cargo::Answer]);
         assert_eq!(outbox.bytes(), b"bbcccc");
         outbox.advance(2);
-        assert_eq!(outbox.withdraw(), []);
+        assert_eq!(outbox.withdraw(true), []);
         assert_eq!(outbox.bytes(), b"cccc");
         assert_eq!(outbox.advance(4), Tally::default());
         assert!(outbox.bytes().is_empty());
@@ -169,10 +169,22 @@ mod tests {
         assert_eq!(outbox.advance(3), Tally::default());
         assert_eq!(outbox.advance(6), Tally { requests: 1, answers: 0 });
         assert_eq!(outbox.queued(), Tally { requests: 0, answers: 2 });
-        assert_eq!(outbox.withdraw(), [Cargo::Answer], "the other has begun");
+        assert_eq!(outbox.withdraw(true), [Cargo::Answer], "the other has begun");
         assert_eq!(outbox.queued(), Tally { requests: 0, answers: 1 });
         assert_eq!(outbox.advance(3), Tally { requests: 0, answers: 1 });
         assert_eq!(outbox.queued(), Tally::default());
+    }
+
+    #[test]
+    fn answers_stay_where_only_requests_are_taken_back() {
+        let mut records: Transactions<()> = Transactions::default();
+        let request = Cargo::Request(records.insert());
+        let mut outbox = Outbox::default();
+        push(&mut outbox, Cargo::Answer, b"aaaa");
+        push(&mut outbox, request, b"bbbb");
+        push(&mut outbox, Cargo::Answer, b"cccc");
+        assert_eq!(outbox.withdraw(false), [request]);
+        assert_eq!(outbox.bytes(), b"aaaacccc");
     }
 
     #[test]
@@ -181,7 +193,7 @@ mod tests {
         push(&mut outbox, Cargo::Answer, b"aaaa");
         push(&mut outbox, Cargo::Answer, b"bbbb");
         outbox.advance(4);
-        assert_eq!(outbox.withdraw(), [Cargo::Answer]);
+        assert_eq!(outbox.withdraw(true), [Cargo::Answer]);
         assert!(outbox.bytes().is_empty());
         push(&mut outbox, Cargo::Own, b"cc");
         assert_eq!(outbox.bytes(), b"cc");
@@ -197,7 +209,7 @@ mod tests {
         }
         assert_eq!(outbox.bytes(), b"bbb");
         push(&mut outbox, Cargo::Answer, b"cccc");
-        assert_eq!(outbox.withdraw(), [Cargo::Answer]);
+        assert_eq!(outbox.withdraw(true), [Cargo::Answer]);
         assert_eq!(outbox.bytes(), b"bbb");
     }
 }

@@ -143,7 +143,8 @@ impl Agent {
         slot.last_close = Some(reason.clone());
         self.touch(connection);
         if let Some(l) = link.and_then(|link| self.links.get_mut(link)) {
-            let withdrawn = l.outbox.withdraw();
+            // Where we close ourselves, the answers taken for it still leave.
+            let withdrawn = l.outbox.withdraw(l.gone);
             self.reroute_unwritten(now, connection, withdrawn);
         }
         self.fail_over(now, connection);
@@ -159,9 +160,11 @@ impl Agent {
         if let Some(header) = Header::parse(bytes).filter(|h| h.flags.is_request())
             && let Some(request) = bytes.first_chunk::<{ Header::LEN }>()
         {
+            if let Some(connection) = self.slot_of(link) {
+                self.slots[connection.get()].counters.requests_received += 1;
+            }
             // The header alone: nothing behind it can be trusted to be this message's.
-            let request = request.map(|b| b);
-            if let Some(mut message) = Message::new(&request) {
+            if let Some(mut message) = Message::new(request) {
                 message.header = Header { version: Header::VERSION, ..header };
                 self.reject(now, link, &message, result_code, &error.to_string(), None);
             }

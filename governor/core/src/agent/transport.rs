@@ -41,6 +41,9 @@ impl Agent {
 
     /// A link's transport connection is gone. Its pending requests go to other connections.
     pub fn handle_disconnected(&mut self, now: Time, link: LinkId) {
+        if let Some(l) = self.links.get_mut(link) {
+            l.gone = true;
+        }
         if let Some(Use::Slot { connection, side }) = self.links.used_for(link) {
             self.slots[connection.get()].machine.handle_disconnected(now, side);
             self.touch(connection);
@@ -75,7 +78,7 @@ impl Agent {
     /// requests not yet begun are tried elsewhere or answered (rule 3).
     pub fn handle_blocked(&mut self, now: Time, link: LinkId) {
         let Some(l) = self.links.get_mut(link) else { return };
-        let withdrawn = l.outbox.withdraw();
+        let withdrawn = l.outbox.withdraw(true);
         let used = l.used;
         if let Use::Slot { connection, .. } = used {
             self.slots[connection.get()].congestion.handle_blocked(now);
