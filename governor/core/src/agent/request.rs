@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub application: u32,
     /// The configured peer that is its Destination-Host.
     pub destination: Option<PeerIndex>,
+    /// A connection that it had left on failed it: it may have been done already, and bears the T bit from now on.
+    pub lost: bool,
     /// The session's hash, on a sticky route.
     pub session: Option<u64>,
 }
@@ -46,11 +48,11 @@ pub(super) struct Plan {
 /// Why a request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It is not: this is the first time, or it was never written.
+    /// It is not: this is the first time, or it was not written where it was put last.
     No,
     /// Its connection was lost or gave no answer in time: the T bit is set (rule 5).
     Lost,
-    /// A peer refused it with an answer of its own: no T bit.
+    /// A peer refused it with an answer of its own: no T bit for that.
     Answered,
 }
 
@@ -116,7 +118,7 @@ impl Agent {
             .filter(|&route| settings.routes[route].sticky)
             .and(avps.session_id)
             .map(crate::routing::session_hash);
-        let plan = Plan { ingress, target, priority, application: header.application, destination, session };
+        let plan = Plan { ingress, target, priority, application: header.application, destination, lost: false, session };
         let id = self.transactions.insert();
         match self.place(now, id, &plan, &[], message.bytes(), Again::No) {
             Ok(egress) => {
@@ -238,10 +240,10 @@ impl Agent {
             self.groups[usize::from(at)].handle_request_sent(now);
             self.settle_group(at);
         }
-        let route_record = self.slots[plan.ingress.get()].route_record.clone();
+        let route_record = &self.slots[plan.ingress.get()].route_record;
         if let Some(l) = self.links.get_mut(link) {
             l.outbox.push(Cargo::Request(id), |out| {
-                forward::request(out, bytes, hop_by_hop, &route_record, again == Again::Lost);
+                forward::request(out, bytes, hop_by_hop, route_record, plan.lost);
             });
         }
         self.mark_dirty(link);
@@ -321,6 +323,7 @@ impl Agent {
                 return Err(Refusal::AttemptsExhausted);
             }
         }
+        t.plan.lost |= again == Again::Lost;
         let plan = t.plan;
         // Taken out for the time of the call, and put back: the record keeps its buffers.
         let message = std::mem::take(&mut t.message);
@@ -374,8 +377,9 @@ impl Agent {
                 Cargo::Own => {}
                 Cargo::Answer => self.slots[connection.get()].counters.answers_discarded += 1,
                 Cargo::Request(id) => {
-                    let Some(t) = self.transactions.get_mut(id) else { continue };
+                    let Some(t) = self.transactions.get(id) else { continue };
                     let Some((egress, hop_by_hop)) = t.egress else { continue };
+                    let lost = t.plan.lost;
                     if egress != connection {
                         continue;
                     }
@@ -384,7 +388,7 @@ impl Agent {
                     slot.counters.requests_withdrawn += 1;
                     self.release(now, connection);
                     if let Err(refusal) = self.send_again(now, id, Again::No) {
-                        self.give_up(now, id, refusal);
+                        self.give_up(now, id, if lost { Refusal::AttemptsExhausted } else { refusal });
                     }
                 }
             }
