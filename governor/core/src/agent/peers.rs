@@ -132,8 +132,7 @@ impl Agent {
         self.events.push_back(Event::Bound { link, connection });
     }
 
-    /// The open connection of a slot is gone: what was not begun to be written is tried elsewhere as if for the first
-    /// time, what was sent fails over (rule 5).
+    /// The open connection of a slot is gone, and what is on it fails over.
     fn handle_down(&mut self, now: Time, connection: ConnectionIndex, reason: CloseReason) {
         let slot = &mut self.slots[connection.get()];
         let link = slot.link();
@@ -142,12 +141,7 @@ impl Agent {
         slot.congestion.handle_down(now);
         slot.last_close = Some(reason.clone());
         self.touch(connection);
-        if let Some(l) = link.and_then(|link| self.links.get_mut(link)) {
-            // Where we close ourselves, the answers taken for it still leave.
-            let withdrawn = l.outbox.withdraw(l.gone);
-            self.reroute_unwritten(now, connection, withdrawn);
-        }
-        self.fail_over(now, connection);
+        self.fail_over(now, connection, link, true);
         self.events.push_back(Event::Down(connection, reason));
     }
 
@@ -259,8 +253,9 @@ impl Agent {
             peer::Event::Down { reason } => self.handle_down(now, connection, reason),
             // Rule 12: suspect is 98. What was sent fails over (RFC 3539 section 3.4.1).
             peer::Event::Suspect => {
+                let link = slot.link();
                 self.set_status(now, connection);
-                self.fail_over(now, connection);
+                self.fail_over(now, connection, link, false);
             }
             peer::Event::Recovered => self.set_status(now, connection),
             peer::Event::Draining => slot.draining = true,

@@ -118,7 +118,8 @@ impl Agent {
             .filter(|&route| settings.routes[route].sticky)
             .and(avps.session_id)
             .map(crate::routing::session_hash);
-        let plan = Plan { ingress, target, priority, application: header.application, destination, lost: false, session };
+        let plan =
+            Plan { ingress, target, priority, application: header.application, destination, lost: false, session };
         let id = self.transactions.insert();
         match self.place(now, id, &plan, &[], message.bytes(), Again::No) {
             Ok(egress) => {
@@ -395,9 +396,16 @@ impl Agent {
         }
     }
 
-    /// Everything pending on a connection that failed goes elsewhere with the T bit, or is answered 3002 (rule 5).
-    pub(super) fn fail_over(&mut self, now: Time, connection: ConnectionIndex) {
-        for (_, id) in self.slots[connection.get()].hop_by_hop.drain() {
+    /// Everything on a connection that has closed, or is suspect, goes elsewhere: what was not begun to be written as if
+    /// for the first time, what was sent with the T bit, or it is answered 3002 (rule 5).
+    pub(super) fn fail_over(&mut self, now: Time, connection: ConnectionIndex, link: Option<LinkId>, closed: bool) {
+        if let Some(l) = link.and_then(|link| self.links.get_mut(link)) {
+            // Where the transport is still there, the answers taken for it leave.
+            let withdrawn = l.outbox.withdraw(l.gone);
+            self.reroute_unwritten(now, connection, withdrawn);
+        }
+        let ids = &mut self.slots[connection.get()].hop_by_hop;
+        for id in if closed { ids.drain() } else { ids.expire_all() } {
             self.release_pending(now, connection, id);
             self.retransmit(now, id);
         }

@@ -5,7 +5,7 @@
 //! for a while which identifiers have timed out, to tell a late answer from a bogus one.
 
 use crate::time::Time;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A handle of a record; stale handles find nothing.
@@ -182,7 +182,7 @@ pub struct HopByHop {
     pending: HashMap<u32, TransactionId, BuildHasherDefault<Spread>>,
     /// Identifiers that timed out or were sent elsewhere, oldest first.
     recent: VecDeque<u32>,
-    late: HashMap<u32, (), BuildHasherDefault<Spread>>,
+    late: HashSet<u32, BuildHasherDefault<Spread>>,
     /// The identifiers answered last, as a ring.
     answered: VecDeque<u32>,
 }
@@ -200,7 +200,7 @@ impl HopByHop {
             next: first,
             pending: HashMap::default(),
             recent: VecDeque::new(),
-            late: HashMap::default(),
+            late: HashSet::default(),
             answered: VecDeque::new(),
         }
     }
@@ -208,18 +208,11 @@ impl HopByHop {
     /// The next identifier, skipping those still pending or remembered as late.
     pub fn insert(&mut self, transaction: TransactionId) -> u32 {
         let mut id = self.next;
-        while self.pending.contains_key(&id) || (!self.late.is_empty() && self.late.contains_key(&id)) {
+        while self.pending.contains_key(&id) || (!self.late.is_empty() && self.late.contains(&id)) {
             id = id.wrapping_add(1);
         }
         self.next = id.wrapping_add(1);
         self.pending.insert(id, transaction);
-        id
-    }
-
-    /// An identifier for a message without a record of ours (peer messages).
-    pub fn take(&mut self) -> u32 {
-        let id = self.next;
-        self.next = self.next.wrapping_add(1);
         id
     }
 
@@ -231,7 +224,7 @@ impl HopByHop {
             }
             self.answered.push_back(id);
             Known::Pending(transaction)
-        } else if self.late.remove(&id).is_some() {
+        } else if self.late.remove(&id) {
             Known::Late
         } else if self.answered.contains(&id) {
             Known::Duplicate
@@ -240,16 +233,28 @@ impl HopByHop {
         }
     }
 
-    /// Its request timed out or went elsewhere: an answer from now on is late.
+    /// Its request timed out: an answer from now on is late.
     pub fn expire(&mut self, id: u32) {
         if self.pending.remove(&id).is_some() {
-            self.late.insert(id, ());
-            self.recent.push_back(id);
-            if self.recent.len() > REMEMBERED
-                && let Some(oldest) = self.recent.pop_front()
-            {
-                self.late.remove(&oldest);
-            }
+            self.remember(id);
+        }
+    }
+
+    /// Every request goes elsewhere, and the connection stays: gives the records, in the order of sending. Answers from
+    /// now on are late.
+    pub fn expire_all(&mut self) -> Vec<TransactionId> {
+        let all = self.empty();
+        all.iter().for_each(|&(id, _)| self.remember(id));
+        all.into_iter().map(|(_, record)| record).collect()
+    }
+
+    fn remember(&mut self, id: u32) {
+        self.late.insert(id);
+        self.recent.push_back(id);
+        if self.recent.len() > REMEMBERED
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            self.late.remove(&oldest);
         }
     }
 
@@ -258,13 +263,17 @@ impl HopByHop {
         self.pending.remove(&id);
     }
 
-    /// The connection ended: gives every pending record and forgets all.
-    pub fn drain(&mut self) -> Vec<(u32, TransactionId)> {
+    /// The connection ended: gives the records, in the order of sending, and forgets all.
+    pub fn drain(&mut self) -> Vec<TransactionId> {
         self.recent.clear();
         self.late.clear();
         self.answered.clear();
+        self.empty().into_iter().map(|(_, record)| record).collect()
+    }
+
+    fn empty(&mut self) -> Vec<(u32, TransactionId)> {
         let mut all: Vec<_> = self.pending.drain().collect();
-        // In the order of sending, whatever the hash order; the wrap is judged from the next identifier.
+        // Whatever the hash order; the wrap is judged from the next identifier.
         all.sort_unstable_by_key(|(id, _)| id.wrapping_sub(self.next));
         all
     }
@@ -383,9 +392,19 @@ mod tests {
     fn draining_gives_the_records_in_the_order_of_sending() {
         let mut t: Transactions<u32> = Transactions::default();
         let mut h = HopByHop::new(0xffff_fffe);
-        let sent: Vec<_> = (0..5).map(|_| t.insert()).map(|r| (h.insert(r), r)).collect();
-        assert_eq!(h.drain(), sent);
+        let mut send = || {
+            let record = t.insert();
+            (h.insert(record), record)
+        };
+        let sent: Vec<_> = (0..5).map(|_| send()).collect();
+        let records: Vec<_> = sent.iter().map(|&(_, record)| record).collect();
+        assert_eq!(h.expire_all(), records);
         assert_eq!(h.len(), 0);
+        assert_eq!(h.answered(sent[3].0), Known::Late, "the connection stays");
+        let record = t.insert();
+        h.insert(record);
+        assert_eq!(h.drain(), [record]);
+        assert_eq!(h.answered(sent[4].0), Known::Never, "the connection has ended");
     }
 
     #[test]
