@@ -47,6 +47,8 @@ pub(super) struct Link {
     pub used: Use,
     pub local: Vec<IpAddr>,
     pub outbox: Outbox,
+    /// Its last write failed for want of room.
+    pub blocked: bool,
     /// The transport has ended: nothing can be written any more.
     pub gone: bool,
     /// When the message that has begun to arrive must be whole.
@@ -79,7 +81,8 @@ impl Use {
 
 impl Links {
     pub fn insert(&mut self, used: Use, local: Vec<IpAddr>) -> LinkId {
-        let link = Link { used, local, outbox: Outbox::default(), gone: false, partial: None, dirty: false };
+        let outbox = Outbox::default();
+        let link = Link { used, local, outbox, blocked: false, gone: false, partial: None, dirty: false };
         if let Some(index) = self.free.pop() {
             let (generation, slot) = &mut self.entries[index as usize];
             *slot = Some(link);

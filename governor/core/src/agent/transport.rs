@@ -10,6 +10,9 @@ use crate::settings::ConnectionIndex;
 use crate::time::Time;
 use std::net::IpAddr;
 
+/// Peer messages of ours are kept for a blocked link up to this, bytes.
+const BACKLOG: usize = 64 * 1024;
+
 // === impl Agent ===
 
 impl Agent {
@@ -78,13 +81,14 @@ impl Agent {
     /// requests not yet begun are tried elsewhere or answered (rule 3).
     pub fn handle_blocked(&mut self, now: Time, link: LinkId) {
         let Some(l) = self.links.get_mut(link) else { return };
+        l.blocked = true;
         let withdrawn = l.outbox.withdraw(true);
-        let used = l.used;
-        if let Use::Slot { connection, .. } = used {
+        let served = l.used.connection();
+        if let Some(connection) = self.opened_by(link) {
             self.slots[connection.get()].congestion.handle_blocked(now);
             self.touch(connection);
         }
-        if let Some(connection) = used.connection() {
+        if let Some(connection) = served {
             self.reroute_unwritten(now, connection, withdrawn);
         }
         self.settle(now);
@@ -92,7 +96,10 @@ impl Agent {
 
     /// The link takes bytes again (rule 3: CL-3, then down by steps).
     pub fn handle_unblocked(&mut self, now: Time, link: LinkId) {
-        if let Some(Use::Slot { connection, .. }) = self.links.used_for(link) {
+        if let Some(l) = self.links.get_mut(link) {
+            l.blocked = false;
+        }
+        if let Some(connection) = self.opened_by(link) {
             self.slots[connection.get()].congestion.handle_unblocked(now);
             self.touch(connection);
         }
@@ -104,16 +111,23 @@ impl Agent {
 
     /// The send buffer's occupancy as the kernel has it, bytes (rule 3, pressure).
     pub fn handle_pressure(&mut self, now: Time, link: LinkId, queued: u64, limit: u64) {
-        if let Some(Use::Slot { connection, .. }) = self.links.used_for(link) {
+        if let Some(connection) = self.opened_by(link) {
             self.slots[connection.get()].congestion.handle_pressure(now, queued, limit);
             self.touch(connection);
             self.settle(now);
         }
     }
 
-    /// Queues one message of ours on a link.
+    /// The slot that is open on this link: while the machine chooses between two, the other one says nothing of it.
+    fn opened_by(&self, link: LinkId) -> Option<ConnectionIndex> {
+        self.slot_of(link).filter(|connection| self.slots[connection.get()].link() == Some(link))
+    }
+
+    /// Queues one message of ours on a link. A peer that asks and asks and does not read loses what is over [`BACKLOG`].
     pub(super) fn send_own(&mut self, link: LinkId, message: &[u8]) {
-        if let Some(l) = self.links.get_mut(link) {
+        if let Some(l) = self.links.get_mut(link)
+            && !(l.blocked && l.outbox.bytes().len() > BACKLOG)
+        {
             l.outbox.push(Cargo::Own, |out| out.extend_from_slice(message));
             self.mark_dirty(link);
         }
