@@ -139,6 +139,15 @@ impl Links {
         }
     }
 
+    /// The links whose CER has not come yet.
+    pub fn unknown(&self) -> Vec<LinkId> {
+        let unknown = |(generation, link): &(u32, Option<Link>), index| match link {
+            Some(Link { used: Use::Unknown { .. }, .. }) => Some(LinkId { index, generation: *generation }),
+            _ => None,
+        };
+        self.entries.iter().zip(0..).filter_map(|(entry, index)| unknown(entry, index)).collect()
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }

@@ -137,6 +137,9 @@ impl Agent {
             self.slots[at].machine.handle_stop(now, cause);
             self.touch(self.slots[at].index);
         }
+        for link in self.links.unknown() {
+            self.end(link, CloseReason::Stopped(cause));
+        }
         self.settle(now);
     }
 

@@ -5,7 +5,7 @@ use super::outbox::Cargo;
 use super::timers::Timer;
 use super::{Agent, Event, LinkId};
 use crate::diameter::Message;
-use crate::peer::{CloseReason, Side};
+use crate::peer::{CloseReason, Side, State};
 use crate::settings::ConnectionIndex;
 use crate::time::Time;
 use std::net::IpAddr;
@@ -26,6 +26,13 @@ impl Agent {
 
     /// The transport connection that [`Event::Connect`] asked for is open.
     pub fn handle_connected(&mut self, now: Time, connection: ConnectionIndex, local: Vec<IpAddr>) -> LinkId {
+        let state = self.slots[connection.get()].machine.state();
+        if !matches!(state, State::WaitConnAck | State::WaitConnAckElect) {
+            // The attempt was given up in this very moment.
+            let link = self.links.insert(Use::Closing { of: None }, local);
+            self.tell_end(link, CloseReason::ConnectTimeout);
+            return link;
+        }
         let side = Side::Initiator;
         let link = self.links.insert(Use::Slot { connection, side }, local.clone());
         self.bind(link, connection, side);
@@ -47,9 +54,13 @@ impl Agent {
         if let Some(l) = self.links.get_mut(link) {
             l.gone = true;
         }
-        if let Some(Use::Slot { connection, side }) = self.links.used_for(link) {
-            self.slots[connection.get()].machine.handle_disconnected(now, side);
-            self.touch(connection);
+        match self.links.used_for(link) {
+            Some(Use::Slot { connection, side }) => {
+                self.slots[connection.get()].machine.handle_disconnected(now, side);
+                self.touch(connection);
+            }
+            Some(Use::Unknown { .. }) => self.end(link, CloseReason::PeerClosed),
+            Some(Use::Closing { .. }) | None => {}
         }
         // First what the slot makes of it: what it takes back lies in the link's output.
         self.settle(now);
@@ -150,9 +161,13 @@ impl Agent {
     pub(super) fn end(&mut self, link: LinkId, reason: CloseReason) {
         if let Some(l) = self.links.get_mut(link) {
             l.used = Use::Closing { of: l.used.connection() };
-            self.totals.count_close(&reason);
-            self.events.push_back(Event::Close { link, reason });
+            self.tell_end(link, reason);
         }
+    }
+
+    fn tell_end(&mut self, link: LinkId, reason: CloseReason) {
+        self.totals.count_close(&reason);
+        self.events.push_back(Event::Close { link, reason });
     }
 
     pub(super) fn handle_link_timeout(&mut self, now: Time, link: LinkId) {
