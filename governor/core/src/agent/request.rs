@@ -56,6 +56,9 @@ pub(super) enum Again {
     Answered,
 }
 
+/// A record's buffer is kept for the next one up to this, bytes.
+const KEEP: usize = 4096;
+
 // === impl Agent ===
 
 impl Agent {
@@ -287,14 +290,17 @@ impl Agent {
         self.touch(connection);
     }
 
-    /// Ends a request's record: it has had its answer, or will have none.
+    /// Ends a request's record: it has had its answer, or will have none. What a large message took is given back: the
+    /// record's next user is likely to have a small one.
     pub(super) fn end_transaction(&mut self, id: TransactionId) {
-        if let Some(ingress) = self.transactions.get(id).map(|t| t.plan.ingress)
-            && self.transactions.remove(id)
-        {
-            self.slots[ingress.get()].awaited -= 1;
-            self.touch(ingress);
+        let Some(t) = self.transactions.get_mut(id) else { return };
+        if t.message.capacity() > KEEP {
+            t.message = Vec::new();
         }
+        let ingress = t.plan.ingress;
+        self.transactions.remove(id);
+        self.slots[ingress.get()].awaited -= 1;
+        self.touch(ingress);
     }
 
     /// Frees what a request holds on its present connection. The record itself stays.
@@ -340,6 +346,17 @@ impl Agent {
         placed?;
         self.transactions.set_deadline(id, now + self.settings.node.answer_timeout);
         Ok(())
+    }
+
+    /// Has the requester gone? Then the record ends: nobody is asked again for an answer that nobody takes.
+    fn is_orphan(&mut self, id: TransactionId) -> bool {
+        let requester = self.transactions.get(id).map(|t| t.ingress);
+        let gone = requester.is_some_and(|link| !matches!(self.links.used_for(link), Some(Use::Slot { .. })));
+        if gone {
+            self.totals.answers_orphaned += 1;
+            self.end_transaction(id);
+        }
+        gone
     }
 
     /// Ends a request that has nowhere left to go with an answer of ours.
@@ -388,6 +405,9 @@ impl Agent {
                     slot.hop_by_hop.withdraw(hop_by_hop);
                     slot.counters.requests_withdrawn += 1;
                     self.release(now, connection);
+                    if self.is_orphan(id) {
+                        continue;
+                    }
                     if let Err(refusal) = self.send_again(now, id, Again::No) {
                         self.give_up(now, id, if lost { Refusal::AttemptsExhausted } else { refusal });
                     }
@@ -432,6 +452,9 @@ impl Agent {
     }
 
     fn retransmit(&mut self, now: Time, id: TransactionId) {
+        if self.is_orphan(id) {
+            return;
+        }
         // Whatever held it back elsewhere: it has been tried and lost, which is 3002 (rule 5).
         if self.send_again(now, id, Again::Lost).is_err() {
             self.give_up(now, id, Refusal::AttemptsExhausted);
