@@ -244,7 +244,9 @@ impl HopByHop {
     /// now on are late.
     pub fn expire_all(&mut self) -> Vec<TransactionId> {
         let all = self.empty();
-        all.iter().for_each(|&(id, _)| self.remember(id));
+        for &(id, _) in &all {
+            self.remember(id);
+        }
         all.into_iter().map(|(_, record)| record).collect()
     }
 
@@ -392,11 +394,11 @@ mod tests {
     fn draining_gives_the_records_in_the_order_of_sending() {
         let mut t: Transactions<u32> = Transactions::default();
         let mut h = HopByHop::new(0xffff_fffe);
-        let mut send = || {
+        let mut start = || {
             let record = t.insert();
             (h.insert(record), record)
         };
-        let sent: Vec<_> = (0..5).map(|_| send()).collect();
+        let sent: Vec<_> = (0..5).map(|_| start()).collect();
         let records: Vec<_> = sent.iter().map(|&(_, record)| record).collect();
         assert_eq!(h.expire_all(), records);
         assert_eq!(h.len(), 0);

@@ -78,7 +78,7 @@ impl Ledger {
                 continue;
             }
             // To somebody unknown only: in no connection's books.
-            let Some(slot) = wire.slot.map(|slot| slot.get()) else { continue };
+            let Some(slot) = wire.slot.map(ConnectionIndex::get) else { continue };
             if header.flags.is_request() {
                 self.requests_written[slot] += 1;
                 self.check_request(&header, &message);
@@ -87,11 +87,6 @@ impl Ledger {
                 self.check_answer(&header, &message);
             }
         }
-    }
-
-    /// The wire's end at the agent is gone, and what had begun with it.
-    pub fn gone(&mut self, wire: &mut Wire) {
-        wire.begun.clear();
     }
 
     /// Forwarded as it came, but for the hop-by-hop identifier, the T bit and one Route-Record more (field bug 14).

@@ -151,8 +151,6 @@ pub fn dpr(origin: &str, cause: DisconnectCause, hop_by_hop: u32) -> Bytes {
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Time,
-    /// The wire that it came by.
-    pub wire: usize,
     pub bytes: Bytes,
 }
 

@@ -24,6 +24,7 @@ const STEPS: usize = 200_000;
 const UNBOUNDED: usize = usize::MAX / 2;
 
 /// A transport connection between the relay and a node.
+#[expect(clippy::struct_excessive_bools, reason = "each end holds it, reads it or waits for it by itself")]
 pub struct Wire {
     pub node: usize,
     pub link: LinkId,
@@ -215,7 +216,8 @@ impl Net {
             if let Some(link) = self.agent.poll_dirty() {
                 self.flush(link);
             } else if let Some(event) = self.agent.poll_event() {
-                self.handle(event);
+                self.handle(&event);
+                self.events.push((self.now, event));
             } else {
                 break;
             }
@@ -263,9 +265,8 @@ impl Net {
         }
     }
 
-    fn handle(&mut self, event: Event) {
-        self.events.push((self.now, event.clone()));
-        match event {
+    fn handle(&mut self, event: &Event) {
+        match *event {
             Event::Connect(connection) => {
                 let node = self.node_of(connection);
                 if self.nodes[node].reachable.is_some() {
@@ -363,7 +364,7 @@ impl Net {
         wire.at_agent = false;
         wire.blocked = false;
         wire.to_node.finish(self.now, self.latency);
-        self.ledger.gone(wire);
+        wire.begun.clear();
         self.agent.handle_disconnected(self.now, wire.link);
     }
 
@@ -424,7 +425,7 @@ impl Net {
 
     pub fn node(&self, name: &str) -> usize {
         let host = format!("{name}.example.net");
-        self.nodes.iter().position(|node| node.host == host).unwrap()
+        self.nodes.iter().position(|node| node.host.eq_ignore_ascii_case(&host)).unwrap()
     }
 
     pub fn script(&mut self, name: &str) -> &mut Node {

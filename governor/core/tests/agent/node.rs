@@ -3,7 +3,7 @@
 use crate::message::{self, Seen};
 use bytes::Bytes;
 use governor_core::diameter::codes::{avp, command};
-use governor_core::diameter::{Builder, Message, frame};
+use governor_core::diameter::{Builder, frame};
 use governor_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -107,7 +107,7 @@ impl Node {
         let mut rest = &stream[..];
         // A torn or interleaved message would fail here, or in the walk over its AVPs.
         while let Some(length) = frame(rest, u32::MAX).expect("what the relay sends can be framed") {
-            let seen = Seen { at: now, wire, bytes: Bytes::copy_from_slice(&rest[..length]) };
+            let seen = Seen { at: now, bytes: Bytes::copy_from_slice(&rest[..length]) };
             rest = &rest[length..];
             assert!(seen.message().avps().all(|avp| avp.is_ok()), "malformed: {seen:?}");
             self.message(now, wire, seen, &mut out);
@@ -151,10 +151,8 @@ impl Node {
                     self.open.insert(wire);
                 }
             }
-            (command::CAPABILITIES_EXCHANGE, false) => {
-                if seen.code() == Some(2001) {
-                    self.open.insert(wire);
-                }
+            (command::CAPABILITIES_EXCHANGE, false) if seen.code() == Some(2001) => {
+                self.open.insert(wire);
             }
             (command::DEVICE_WATCHDOG, true) if self.answers_watchdogs => {
                 out.push(Do::Send(now, message::answer(&message, &self.host, Some(2001))));
@@ -202,9 +200,4 @@ impl Node {
             Behaviour::Close => out.push(Do::Close),
         }
     }
-}
-
-/// The request's bytes that matter for the comparison with what was forwarded.
-pub fn header_of(bytes: &[u8]) -> governor_core::diameter::Header {
-    Message::new(bytes).unwrap().header
 }
