@@ -43,6 +43,7 @@ impl Time {
     }
 
     /// `self - span`, or the origin if that would lie before it.
+    #[must_use]
     pub fn saturating_sub(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(span)))
     }
