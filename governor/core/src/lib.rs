@@ -10,6 +10,7 @@ pub mod agent;
 pub mod congestion;
 pub mod diameter;
 pub mod level;
+pub mod level_times;
 pub mod peer;
 pub mod refusal;
 pub mod replay;

@@ -21,7 +21,7 @@ mod timers;
 mod transport;
 
 pub use admin::Admin;
-pub use counters::{Counters, HELD_BACK_REASONS, Totals};
+pub use counters::{Counters, HELD_BACK_REASONS, RouteCounters, Totals};
 pub use link::LinkId;
 pub use reload::Changes;
 pub use slot::Slot;
@@ -83,6 +83,8 @@ pub struct Agent {
     peer_turns: Vec<usize>,
     timers: Timers,
     totals: Totals,
+    /// By index in [`Settings::routes`].
+    routes: Vec<RouteCounters>,
     /// Slots that something was done to since the last [`Agent::settle`].
     touched: Vec<ConnectionIndex>,
     dirty: Vec<LinkId>,
@@ -114,6 +116,7 @@ impl Agent {
             peer_turns: vec![0; settings.peers.len()],
             timers: Timers::default(),
             totals: Totals::default(),
+            routes: settings.routes.iter().map(RouteCounters::of).collect(),
             touched: Vec::new(),
             dirty: Vec::new(),
             events: VecDeque::new(),
@@ -224,6 +227,11 @@ impl Agent {
     /// The groups, in file order.
     pub fn groups(&self) -> &[Group] {
         &self.groups
+    }
+
+    /// Counts of the routes, in file order.
+    pub fn routes(&self) -> &[RouteCounters] {
+        &self.routes
     }
 
     /// Counts that belong to no single connection.

@@ -210,12 +210,14 @@ impl Agent {
                 self.handle_machine_event(now, connection, event);
             }
             while let Some(change) = self.slots[at].congestion.poll_event() {
-                if change.cpl_from != change.cpl_to {
-                    self.slots[at].level_since = change.at;
-                }
+                let slot = &mut self.slots[at];
+                slot.times.enter(change.at, change.cpl_to);
+                slot.counters.count_onset(&change);
                 self.events.push_back(Event::Level(connection, change));
             }
-            let slot = &self.slots[at];
+            let slot = &mut self.slots[at];
+            // By the state itself, whatever the changes said.
+            slot.times.enter(now, slot.congestion.cpl());
             let drain = match slot.admin {
                 Admin::Draining { until } => Some(until),
                 Admin::Enabled | Admin::Disabled => None,

@@ -7,7 +7,7 @@
 
 use super::link::Use;
 use super::timers::{Timer, Timers};
-use super::{Admin, Agent, Event, Slot};
+use super::{Admin, Agent, Event, RouteCounters, Slot};
 use crate::congestion::Group;
 use crate::peer;
 use crate::routing::{Selection, Table, Target};
@@ -99,6 +99,7 @@ impl Agent {
         self.regroup(now, &old);
         self.table = Table::new(&self.settings);
         self.selection = Selection::new(&self.settings);
+        self.recount_routes(&old);
         self.peer_turns = vec![0; self.settings.peers.len()];
         self.pending.set_limit(self.settings.node.pending_limit);
         self.rearm(now);
@@ -182,6 +183,26 @@ impl Agent {
             group.set_pending(pending);
             self.groups.push(group);
         }
+    }
+
+    /// A route that was there keeps its counts, and starts anew those of its groups if their number is another one.
+    fn recount_routes(&mut self, old: &Settings) {
+        let before = std::mem::take(&mut self.routes);
+        let mut before: HashMap<&str, RouteCounters> =
+            old.routes.iter().map(|route| route.name.as_str()).zip(before).collect();
+        self.routes = self
+            .settings
+            .routes
+            .iter()
+            .map(|route| {
+                let fresh = RouteCounters::of(route);
+                match before.remove(route.name.as_str()) {
+                    Some(kept) if kept.by_group.len() == fresh.by_group.len() => kept,
+                    Some(kept) => RouteCounters { by_group: fresh.by_group, ..kept },
+                    None => fresh,
+                }
+            })
+            .collect();
     }
 
     /// Every timer anew: they name slots by their indices.

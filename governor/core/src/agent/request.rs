@@ -123,6 +123,9 @@ impl Agent {
             .map(crate::routing::session_hash);
         let plan =
             Plan { ingress, target, priority, application: header.application, destination, lost: false, session };
+        if let Some(route) = target.route {
+            self.routes[route].count_request(priority);
+        }
         let id = self.transactions.insert();
         match self.place(now, id, &plan, &[], message.bytes(), Again::No) {
             Ok(egress) => {
@@ -141,6 +144,7 @@ impl Agent {
             }
             Err(refusal) => {
                 self.transactions.remove(id);
+                self.count_refused(&plan, refusal);
                 self.refuse(now, link, message, refusal);
             }
         }
@@ -187,7 +191,10 @@ impl Agent {
                     continue;
                 }
                 match self.try_on(now, id, plan, tried, connection, bytes, again) {
-                    Ok(hop_by_hop) => return Ok((connection, hop_by_hop)),
+                    Ok(hop_by_hop) => {
+                        self.routes[route].count_group(candidates.group());
+                        return Ok((connection, hop_by_hop));
+                    }
                     Err(why) => refusal = worse(refusal, why),
                 }
             }
@@ -234,6 +241,7 @@ impl Agent {
         }
         let hop_by_hop = slot.hop_by_hop.insert(id);
         slot.congestion.handle_request_sent(now);
+        slot.counters.count_admitted(plan.priority);
         match again {
             Again::No => {}
             Again::Lost => slot.counters.retransmitted += 1,
@@ -253,6 +261,13 @@ impl Agent {
         self.mark_dirty(link);
         self.touch(connection);
         Ok(hop_by_hop)
+    }
+
+    /// Counts a refusal on the route that the request took.
+    fn count_refused(&mut self, plan: &Plan, refusal: Refusal) {
+        if let Some(route) = plan.target.route {
+            self.routes[route].count_refused(refusal);
+        }
     }
 
     /// Answers a request that no connection took, and counts why.
@@ -363,7 +378,8 @@ impl Agent {
     fn give_up(&mut self, now: Time, id: TransactionId, refusal: Refusal) {
         let Some(t) = self.transactions.get_mut(id) else { return };
         let message = std::mem::take(&mut t.message);
-        let link = t.ingress;
+        let (link, plan) = (t.ingress, t.plan);
+        self.count_refused(&plan, refusal);
         if let Some(request) = Message::new(&message) {
             self.refuse(now, link, &request, refusal);
         }

@@ -4,6 +4,7 @@ use super::{Admin, Counters, LinkId};
 use crate::congestion::Connection;
 use crate::diameter::forward;
 use crate::level::{Level, Priority};
+use crate::level_times::LevelTimes;
 use crate::peer::{self, CloseReason, Local, Machine, Side};
 use crate::refusal::Refusal;
 use crate::routing::HopByHop;
@@ -45,8 +46,8 @@ pub struct Slot {
     /// Requests that came in on it and have not had their answer: records of which it is the ingress.
     pub(super) awaited: u32,
     pub(super) counters: Counters,
-    /// When its CPL became what it is.
-    pub(super) level_since: Time,
+    /// How long its CPL has been what.
+    pub(super) times: LevelTimes,
     pub(super) last_refusal: Option<(Time, Priority, Refusal)>,
     pub(super) last_close: Option<CloseReason>,
     pub(super) touched: bool,
@@ -77,7 +78,7 @@ impl Slot {
             group: None,
             awaited: 0,
             counters: Counters::default(),
-            level_since: now,
+            times: LevelTimes::new(now, Level::UNAVAILABLE),
             last_refusal: None,
             last_close: None,
             touched: false,
@@ -91,7 +92,12 @@ impl Slot {
 
     /// When its CPL became what it is.
     pub const fn level_since(&self) -> Time {
-        self.level_since
+        self.times.since()
+    }
+
+    /// How long its CPL has been what.
+    pub const fn level_times(&self) -> &LevelTimes {
+        &self.times
     }
 
     /// Its peer's Diameter identity.

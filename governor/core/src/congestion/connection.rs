@@ -1,6 +1,7 @@
 //! One connection: the maximum of its features, and what may leave on it (rules 1 and 5).
 
 use super::change::{Cause, LevelChange, changes};
+use super::peak::Peak;
 use super::pending::Pending;
 use super::remote_busy::RemoteBusy;
 use super::status::Status;
@@ -25,6 +26,8 @@ pub struct Connection {
     transport: Transport,
     throttle: Throttle,
     pending: Pending,
+    rate_peak: Peak<f64>,
+    pending_peak: Peak<u32>,
     /// The first instant at which some timer or sample is due; `None` while down.
     next: Option<Time>,
     events: VecDeque<LevelChange>,
@@ -52,6 +55,8 @@ impl Connection {
             transport: Transport::new(settings.transport),
             throttle: Throttle::new(settings.throttle.as_ref()),
             pending: Pending::new(settings.pending_limit),
+            rate_peak: Peak::default(),
+            pending_peak: Peak::default(),
             next: None,
             events: VecDeque::new(),
         }
@@ -163,6 +168,7 @@ impl Connection {
     pub fn handle_request_sent(&mut self, now: Time) {
         if self.ready(now) {
             self.pending.take();
+            self.pending_peak.note(now, self.pending.used());
             self.throttle.handle_sent(now);
         }
     }
@@ -223,6 +229,12 @@ impl Connection {
         self.pending.used()
     }
 
+    /// The highest that [`Self::pending`] has been in the last minute; what was between one and two minutes ago may
+    /// count still.
+    pub fn pending_peak(&self, now: Time) -> u32 {
+        self.pending_peak.get(now, self.pending.used())
+    }
+
     /// The most pending records admitted.
     pub fn pending_limit(&self) -> u32 {
         self.pending.limit()
@@ -231,6 +243,12 @@ impl Connection {
     /// messages/s at the newest sample (rule 4); 0 while down.
     pub fn rate(&self) -> f64 {
         self.throttle.rate()
+    }
+
+    /// The highest that [`Self::rate`] has been at a sample in the last minute; what was between one and two minutes ago
+    /// may count still.
+    pub fn rate_peak(&self, now: Time) -> f64 {
+        self.rate_peak.get(now, self.rate())
     }
 
     // --- inside
@@ -266,10 +284,16 @@ impl Connection {
                 Timer::Sample => {
                     let before = self.levels();
                     self.throttle.handle_sample();
+                    self.rate_peak.note(due, self.rate());
                     let max_rate = self.throttle.max_rate().unwrap_or_default();
                     self.tell(before, due, Cause::Rate { rate: self.rate(), max_rate });
                 }
             }
+        }
+        // Of the samples that nothing was sent between, the first is the highest.
+        let next = self.throttle.next_sample();
+        if next <= now {
+            self.rate_peak.note(next, self.throttle.rate_at_next_sample());
         }
         self.throttle.catch_up(now);
         self.set_next();

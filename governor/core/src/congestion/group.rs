@@ -1,6 +1,7 @@
 //! Egress throttle groups (rule 6), within one agent: a rate of requests and a count of pending records
 //! that several connections share.
 
+use super::peak::Peak;
 use super::pending::Pending;
 use super::rate::Rate;
 use super::steps::Steps;
@@ -21,6 +22,8 @@ pub struct Group {
     /// The hard limit of the rate; `None`: no maximum.
     window: Option<Window>,
     pending: Pending,
+    rate_peak: Peak<f64>,
+    pending_peak: Peak<u32>,
     /// `None`: no maximum of the rate, or no levels.
     rate_steps: Option<Steps>,
     /// `None`: no maximum of the pending records, or no levels.
@@ -52,6 +55,8 @@ impl Group {
             rate: Rate::new(now, settings.convergence),
             window: settings.max_rate.map(Window::new),
             pending: Pending::new(settings.max_pending.unwrap_or(u32::MAX)),
+            rate_peak: Peak::default(),
+            pending_peak: Peak::default(),
             rate_steps: rate_steps(settings),
             pending_steps: pending_steps(settings),
             events: VecDeque::new(),
@@ -94,6 +99,7 @@ impl Group {
         self.handle_timeout(now);
         self.rate.count();
         self.pending.take();
+        self.pending_peak.note(now, self.pending.used());
         if let Some(window) = &mut self.window {
             window.count(now);
         }
@@ -130,6 +136,7 @@ impl Group {
         while let Some(due) = self.poll_timeout().filter(|&due| due <= now) {
             let from = self.level();
             self.rate.sample();
+            self.rate_peak.note(due, self.rate.per_second());
             if let Some(steps) = &mut self.rate_steps {
                 steps.handle_sample(due, self.rate.in_window());
             }
@@ -137,6 +144,11 @@ impl Group {
                 steps.handle_sample(due, self.pending.used());
             }
             self.tell(from, due);
+        }
+        // Of the samples that nothing was sent between, the first is the highest.
+        let next = self.rate.next_sample();
+        if next <= now {
+            self.rate_peak.note(next, self.rate.next_per_second());
         }
         self.rate.catch_up(now);
     }
@@ -155,6 +167,18 @@ impl Group {
     /// requests/s at the newest sample.
     pub fn rate(&self) -> f64 {
         self.rate.per_second()
+    }
+
+    /// The highest that [`Self::rate`] has been at a sample in the last minute; what was between one and two minutes ago
+    /// may count still.
+    pub fn rate_peak(&self, now: Time) -> f64 {
+        self.rate_peak.get(now, self.rate())
+    }
+
+    /// The highest that [`Self::pending`] has been in the last minute; what was between one and two minutes ago may
+    /// count still.
+    pub fn pending_peak(&self, now: Time) -> u32 {
+        self.pending_peak.get(now, self.pending())
     }
 
     /// Pending records of all members.

@@ -9,6 +9,7 @@
 mod change;
 mod connection;
 mod group;
+mod peak;
 mod pending;
 mod rate;
 mod remote_busy;

@@ -93,6 +93,11 @@ impl Rate {
         f64::from(self.in_window()) * 1e9 / self.convergence.as_nanos() as f64
     }
 
+    /// messages/s at the next sample, if none is sent until then.
+    pub(super) fn next_per_second(&self) -> f64 {
+        f64::from(self.in_next_window()) * 1e9 / self.convergence.as_nanos() as f64
+    }
+
     /// `percent` of `per_second` as messages in a window: an exact fraction, numerator and denominator.
     pub(super) const fn window_share(per_second: u32, percent: u8, convergence: Duration) -> (u128, u128) {
         (per_second as u128 * percent as u128 * convergence.as_nanos(), 100 * 1_000_000_000)

@@ -63,6 +63,11 @@ impl Throttle {
         self.rate.per_second()
     }
 
+    /// The rate at the next sample, if nothing is sent until then.
+    pub(super) fn rate_at_next_sample(&self) -> f64 {
+        self.rate.next_per_second()
+    }
+
     pub(super) fn max_rate(&self) -> Option<u32> {
         self.set.as_ref().map(|set| set.window.limit())
     }

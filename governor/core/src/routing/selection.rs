@@ -38,6 +38,15 @@ pub struct Candidates {
     rest: Vec<ConnectionIndex>,
 }
 
+// === impl Candidates ===
+
+impl Candidates {
+    /// Which of the route's groups the last connection given out belongs to.
+    pub const fn group(&self) -> usize {
+        self.next_group.saturating_sub(1)
+    }
+}
+
 // === impl Selection ===
 
 impl Selection {

@@ -4,6 +4,7 @@
 
 mod failover;
 mod ledger;
+mod measures;
 mod message;
 mod net;
 mod node;
