@@ -59,6 +59,6 @@ impl Engine {
     fn names(&self, connection: ConnectionIndex) -> (String, String) {
         // Not from the settings: a connection may have gone from those.
         let slot = &self.agent.slots()[connection.get()];
-        (slot.name.to_string(), slot.peer_host().to_owned())
+        (slot.name.to_string(), slot.peer_host().to_string())
     }
 }

@@ -101,8 +101,13 @@ impl Slot {
     }
 
     /// Its peer's Diameter identity.
-    pub fn peer_host(&self) -> &str {
+    pub const fn peer_host(&self) -> &Arc<str> {
         &self.peer_host
+    }
+
+    /// The group it is a member of, an index into [`Settings::groups`].
+    pub fn group(&self) -> Option<usize> {
+        self.group.map(usize::from)
     }
 
     /// Its peer machine.

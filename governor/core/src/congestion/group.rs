@@ -28,7 +28,21 @@ pub struct Group {
     rate_steps: Option<Steps>,
     /// `None`: no maximum of the pending records, or no levels.
     pending_steps: Option<Steps>,
+    counters: GroupCounters,
     events: VecDeque<GroupChange>,
+}
+
+/// Counts of one group; they only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupCounters {
+    /// Requests sent to a member; one that is sent again counts again.
+    pub requests: u64,
+    /// Requests for which a member was passed over, by priority 0 to 2.
+    pub held_back: [u64; 3],
+    /// Onsets of level 1 to 3 by the rate.
+    pub rate_onsets: [u64; 3],
+    /// Onsets of level 1 to 3 by the pending records.
+    pub pending_onsets: [u64; 3],
 }
 
 /// A group's level became another, with the figures that decided it.
@@ -59,6 +73,7 @@ impl Group {
             pending_peak: Peak::default(),
             rate_steps: rate_steps(settings),
             pending_steps: pending_steps(settings),
+            counters: GroupCounters::default(),
             events: VecDeque::new(),
         }
     }
@@ -91,7 +106,13 @@ impl Group {
         let held_back = !self.level().admits(priority)
             || self.pending.admit().is_err()
             || self.window.as_ref().is_some_and(|window| window.is_full(now));
-        if held_back { Err(Refusal::Group) } else { Ok(()) }
+        if !held_back {
+            return Ok(());
+        }
+        if let Some(count) = self.counters.held_back.get_mut(usize::from(priority.number())) {
+            *count += 1;
+        }
+        Err(Refusal::Group)
     }
 
     /// A request is on its way to a member.
@@ -100,6 +121,7 @@ impl Group {
         self.rate.count();
         self.pending.take();
         self.pending_peak.note(now, self.pending.used());
+        self.counters.requests += 1;
         if let Some(window) = &mut self.window {
             window.count(now);
         }
@@ -138,10 +160,14 @@ impl Group {
             self.rate.sample();
             self.rate_peak.note(due, self.rate.per_second());
             if let Some(steps) = &mut self.rate_steps {
+                let from = steps.level();
                 steps.handle_sample(due, self.rate.in_window());
+                count_onset(&mut self.counters.rate_onsets, from, steps.level());
             }
             if let Some(steps) = &mut self.pending_steps {
+                let from = steps.level();
                 steps.handle_sample(due, self.pending.used());
+                count_onset(&mut self.counters.pending_onsets, from, steps.level());
             }
             self.tell(from, due);
         }
@@ -156,6 +182,11 @@ impl Group {
     /// What changed, oldest first.
     pub fn poll_event(&mut self) -> Option<GroupChange> {
         self.events.pop_front()
+    }
+
+    /// What was counted.
+    pub const fn counters(&self) -> &GroupCounters {
+        &self.counters
     }
 
     /// The higher of the two levels, 0-3.
@@ -191,6 +222,14 @@ impl Group {
         if from != to {
             self.events.push_back(GroupChange { from, to, rate: self.rate(), pending: self.pending(), at });
         }
+    }
+}
+
+fn count_onset(onsets: &mut [u64; 3], from: Level, to: Level) {
+    if to > from
+        && let Some(count) = onsets.get_mut(usize::from(to.number()) - 1)
+    {
+        *count += 1;
     }
 }
 

@@ -21,5 +21,5 @@ mod window;
 
 pub use change::{Cause, LevelChange};
 pub use connection::Connection;
-pub use group::{Group, GroupChange};
+pub use group::{Group, GroupChange, GroupCounters};
 pub use pending::Pending;

@@ -125,6 +125,8 @@ fn a_change_of_a_groups_level_is_told() {
     assert_eq!((told[1].1, told[1].2, told[1].3), (Level::CL1, Level::CL0, 0));
     assert!(told[1].0 - told[0].0 > Duration::from_millis(900));
     let group = &net.agent.groups()[0];
+    assert_eq!((group.counters().pending_onsets, group.counters().rate_onsets), ([1, 0, 0], [0; 3]));
+    assert_eq!((group.counters().requests, group.counters().held_back), (70, [0; 3]));
     assert_eq!(group.pending_peak(net.now), 70);
     assert!((group.rate_peak(net.now) - 70.0).abs() < 1e-9);
     assert!(net.now > Time::from_secs(5));
