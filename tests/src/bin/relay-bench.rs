@@ -205,7 +205,8 @@ impl Figures {
             report.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no {pointer} in {report}"))
         };
         let requests = number("/answered")?;
-        let (user, system) = ((after.user - before.user).as_secs_f64(), (after.system - before.system).as_secs_f64());
+        let user = after.user.saturating_sub(before.user).as_secs_f64();
+        let system = after.system.saturating_sub(before.system).as_secs_f64();
         Ok(Self {
             rate: number("/rate")?,
             user: user * 1e6 / requests,
