@@ -184,3 +184,17 @@ fn the_settings_of_the_file_are_those_that_run() {
     assert_eq!((&answers[5]["cpl"], &answers[6]["verdict"]), (&2.into(), &"admit".into()));
     assert_eq!(answers[7]["cpl"], 1);
 }
+
+#[test]
+fn the_example_of_the_page_is_true() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/replay.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = |language: &str, nth: usize| {
+        let opening = format!("```{language}\n");
+        page.split(&opening).nth(nth).and_then(|rest| rest.split("```").next()).unwrap()
+    };
+    let (config, events) = (Scratch::new(block("toml", 1)), Scratch::new(block("json", 1)));
+    let output = start(&config, events.0.to_str().unwrap()).wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), block("json", 2));
+}
