@@ -5,6 +5,7 @@ use crate::level::Level;
 use crate::peer::{DisconnectCause, watchdog};
 use crate::settings::ConnectionIndex;
 use crate::time::Time;
+use std::time::Duration;
 
 /// Whether the operator wants a slot in service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,33 @@ pub enum Admin {
     },
     /// Out of service: neither opened nor accepted.
     Disabled,
+}
+
+/// How many connections begin in one [`START_STEP`]: thousands at once would outlast their own time to connect.
+const START_TOGETHER: usize = 50;
+/// The time between one lot and the next.
+const START_STEP: Duration = Duration::from_millis(100);
+
+/// Gives each of many slots its turn to begin connecting.
+#[derive(Debug)]
+pub(super) struct Turns {
+    now: Time,
+    count: usize,
+}
+
+// === impl Turns ===
+
+impl Turns {
+    pub const fn new(now: Time) -> Self {
+        Self { now, count: 0 }
+    }
+
+    /// The next one's time.
+    pub fn next(&mut self) -> Time {
+        let lot = u32::try_from(self.count / START_TOGETHER).unwrap_or(u32::MAX);
+        self.count += 1;
+        self.now + START_STEP.saturating_mul(lot)
+    }
 }
 
 // === impl Agent ===
@@ -43,7 +71,7 @@ impl Agent {
             && slot.admin != Admin::Enabled
         {
             slot.admin = Admin::Enabled;
-            slot.machine.handle_start(now);
+            slot.start_at = Some(now);
             self.touch(connection);
             self.settle(now);
         }
@@ -88,14 +116,19 @@ impl Agent {
         self.touch(connection);
     }
 
-    /// A draining slot whose time has come says goodbye.
+    /// A slot whose turn has come begins to connect; a draining one whose time has come says goodbye.
     pub(super) fn settle_admin(&mut self, now: Time, connection: ConnectionIndex) {
         let slot = &mut self.slots[connection.get()];
+        if slot.start_at.is_some_and(|at| at <= now) {
+            slot.start_at = None;
+            slot.machine.handle_start(now);
+        }
         let Admin::Draining { until } = slot.admin else { return };
         if (slot.congestion.pending() > 0 || slot.awaited > 0) && now < until {
             return;
         }
         slot.admin = Admin::Disabled;
+        slot.start_at = None;
         // A peer that is told DO_NOT_WANT_TO_TALK_TO_YOU stays away for long; one that connects to us has to come back
         // by itself when the slot is enabled again.
         let initiate = self.settings.connections.get(connection.get()).is_some_and(|c| c.initiate);

@@ -21,6 +21,7 @@ mod timers;
 mod transport;
 
 pub use admin::Admin;
+use admin::Turns;
 pub use counters::{Counters, HELD_BACK_REASONS, RouteCounters, Totals};
 pub use link::LinkId;
 pub use reload::Changes;
@@ -127,8 +128,11 @@ impl Agent {
 
     /// Starts every slot: those with an address of the peer's ask to be connected.
     pub fn handle_start(&mut self, now: Time) {
+        let mut turns = Turns::new(now);
         for at in 0..self.slots.len() {
-            self.slots[at].machine.handle_start(now);
+            // One that waits for the peer has nothing to begin.
+            let waits = self.settings.connections.get(at).is_some_and(|c| !c.initiate);
+            self.slots[at].start_at = Some(if waits { now } else { turns.next() });
             self.touch(self.slots[at].index);
         }
         self.settle(now);
@@ -137,6 +141,7 @@ impl Agent {
     /// Says goodbye on every open connection (DPR with this cause) and connects no more.
     pub fn handle_stop(&mut self, now: Time, cause: DisconnectCause) {
         for at in 0..self.slots.len() {
+            self.slots[at].start_at = None;
             self.slots[at].machine.handle_stop(now, cause);
             self.touch(self.slots[at].index);
         }

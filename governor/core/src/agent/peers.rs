@@ -222,7 +222,7 @@ impl Agent {
                 Admin::Draining { until } => Some(until),
                 Admin::Enabled | Admin::Disabled => None,
             };
-            let next = [slot.machine.poll_timeout(), slot.congestion.poll_timeout(), drain];
+            let next = [slot.machine.poll_timeout(), slot.congestion.poll_timeout(), drain, slot.start_at];
             if let Some(next) = next.into_iter().flatten().min() {
                 self.timers.schedule(Timer::Slot(connection), next);
             }

@@ -5,6 +5,7 @@
 //! it takes no new requests, its pending ones end as on a disabled connection, and then it says goodbye. Retired slots
 //! stand behind the configured ones and are in no route.
 
+use super::admin::Turns;
 use super::link::Use;
 use super::timers::{Timer, Timers};
 use super::{Admin, Agent, Event, RouteCounters, Slot};
@@ -43,6 +44,7 @@ impl Agent {
         self.settle(now);
         let old = std::mem::replace(&mut self.settings, settings);
         let mut changes = Changes::default();
+        let mut turns = Turns::new(now);
         let mut by_name: HashMap<&str, usize> =
             old.connections.iter().enumerate().map(|(at, c)| (c.name.as_str(), at)).collect();
         let mut before: Vec<Option<Slot>> = std::mem::take(&mut self.slots).into_iter().map(Some).collect();
@@ -70,7 +72,7 @@ impl Agent {
                 changes.kept += 1;
             } else {
                 let mut slot = Slot::new(now, &self.settings, &self.local, index, seed);
-                slot.machine.handle_start(now);
+                slot.start_at = Some(if connection.initiate { turns.next() } else { now });
                 self.slots.push(slot);
                 changes.added.push(connection.name.clone());
             }
@@ -93,6 +95,7 @@ impl Agent {
             if slot.admin == Admin::Enabled {
                 slot.admin = Admin::Draining { until };
             }
+            slot.start_at = None;
             self.slots.push(slot);
         }
         self.renumber(&old, &moved);

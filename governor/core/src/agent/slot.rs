@@ -28,6 +28,8 @@ pub struct Slot {
     pub(super) admin: Admin,
     /// X1 as the operator has set it.
     pub(super) manual: Option<Level>,
+    /// Its turn to begin connecting, when many begin together.
+    pub(super) start_at: Option<Time>,
     /// Its peer machine.
     pub(super) machine: Machine,
     /// Its levels.
@@ -68,6 +70,7 @@ impl Slot {
             peer_host: peer.host.as_str().into(),
             admin: Admin::Enabled,
             manual: None,
+            start_at: None,
             machine: Machine::new(now, config, Arc::clone(local), seed),
             congestion: Connection::new(connection),
             hop_by_hop: HopByHop::new(u32::try_from(spread(seed) >> 32).unwrap_or_default()),

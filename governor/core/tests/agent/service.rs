@@ -122,3 +122,17 @@ fn a_drain_answers_what_is_pending_and_refuses_what_is_new() {
     net.run(Duration::from_secs(10));
     assert!(net.agent.is_quiet());
 }
+
+#[test]
+fn many_connections_begin_a_lot_at_a_time() {
+    let mut net = Net::new(crate::topology::Topology::star(0, 120));
+    net.settle();
+    let begun = |net: &Net| net.agent.slots().iter().filter(|s| s.machine().state() != State::Closed).count();
+    assert_eq!(begun(&net), 50);
+    net.run_ms(99);
+    assert_eq!(begun(&net), 50);
+    net.run_ms(2);
+    assert_eq!(begun(&net), 100);
+    net.run_ms(200);
+    assert!(net.agent.slots().iter().all(|slot| slot.machine().is_open()));
+}
