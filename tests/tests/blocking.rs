@@ -15,11 +15,11 @@ const PAYLOAD: usize = 4000;
 const REQUESTS: u64 = 2000;
 
 fn config(kernel_assist: &str) -> Config {
-    let connection = "pending_limit = 20000\ntransport_congestion = { abatement = \"3s\" }\nsend_buffer = 65536";
+    let connection = "pending_limit = 20000\ntransport_congestion = { abatement = \"3s\" }";
     Config::new(kernel_assist)
         .node("answer_timeout = \"5s\"")
         .client("client.example.net")
-        .server("stuck.example.net", "10.0.0.2:3869", connection)
+        .server("stuck.example.net", "10.0.0.2:3869", &format!("{connection}\nsend_buffer = 65536"))
         .server("well.example.net", "10.0.0.3:3870", connection)
         .route("example.net", &[&["stuck", "well"]])
 }
@@ -123,8 +123,9 @@ fn requests_taken_for_a_connection_that_blocks_go_to_the_other_and_are_counted()
     governor.up(&["stuck", "well"])?;
     stuck.conduct(Conduct { reading: false, ..Conduct::default() });
     let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
-    // A thousand requests as fast as they go: far more than the buffers hold, several in each read and write.
-    let tally = client.offer(20_000, millis(50), PAYLOAD, secs(12))?;
+    // As fast as they go and small, so that each read and write has many: more than the buffers of the stuck server hold,
+    // and less than those of the other, which a busy machine may keep from reading too.
+    let tally = client.offer(200_000, millis(15), PAYLOAD / 10, secs(12))?;
     assert_none_lost(&tally);
     let counters = &governor.connection("stuck")?["counters"];
     let count = |name: &str| counters[name].as_u64().unwrap_or_default();
@@ -134,7 +135,8 @@ fn requests_taken_for_a_connection_that_blocks_go_to_the_other_and_are_counted()
     // Those in the socket's buffer got their answers from the other server after the timeout.
     assert_eq!(well.requests(), tally.sent, "each went to the well server in the end");
     assert_eq!(well.retransmitted(), count("timeouts"), "with the T bit only where the first may have arrived");
-    assert_eq!(count("requests_sent"), rerouted + count("timeouts"), "{counters}");
+    // A message counts as sent with its last byte: one has begun and waits for its turn.
+    assert!((0..=1).contains(&(count("timeouts") - count("requests_sent"))), "{counters}");
     Ok(())
 }
 
