@@ -11,18 +11,16 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-env-changed=GOVERNOR_BPF_OBJECT");
     println!("cargo::rerun-if-env-changed=CARGO_TARGET_DIR");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
-    let object = match env::var_os("GOVERNOR_BPF_OBJECT") {
-        Some(path) => {
-            println!("cargo::rerun-if-changed={}", path.display());
-            PathBuf::from(path)
-        }
-        None => {
-            // The directory is watched, not the file: a file that is not there would make every build a new one.
-            let directory = target_directory().join("bpf");
-            fs::create_dir_all(&directory)?;
-            println!("cargo::rerun-if-changed={}", directory.display());
-            directory.join("governor.bpf.o")
-        }
+    let object = if let Some(path) = env::var_os("GOVERNOR_BPF_OBJECT") {
+        let path = PathBuf::from(path);
+        println!("cargo::rerun-if-changed={}", path.display());
+        path
+    } else {
+        // The directory is watched, not the file: a file that is not there would make every build a new one.
+        let directory = target_directory().join("bpf");
+        fs::create_dir_all(&directory)?;
+        println!("cargo::rerun-if-changed={}", directory.display());
+        directory.join("governor.bpf.o")
     };
     let code = if object.is_file() {
         fs::copy(&object, out.join("governor.bpf.o"))?;

@@ -9,6 +9,7 @@ use governor_tests::assist::{load_with, measures_sends, options};
 fn every_program_loads_on_this_kernel() -> Result<()> {
     let (_assist, report) = load_with(&options(Mode::Required, "all"))?;
     assert_eq!(report.missing(), None);
+    assert!(report.measures_pressure());
     let text = report.to_string();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("kernel assist: on (Linux ") && lines[0].ends_with(" hooks attached"), "{text}");

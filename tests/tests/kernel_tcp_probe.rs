@@ -70,6 +70,7 @@ async fn without_the_hook_the_next_write_shows_the_fall() -> Result<()> {
         without: vec!["tcp_probe".to_owned()],
         ..options(Mode::Auto, "no-drain")
     })?;
+    assert!(!report.measures_pressure());
     let text = report.to_string();
     assert!(
         text.contains("tcp_probe            missing: left out, as configured; so falling pressure is seen"),

@@ -1,5 +1,6 @@
 //! The plain statement at start: what this kernel offers, what is missing, and what that costs.
 
+use super::hooks::{DRAIN, SEND, SEND_4, SEND_6};
 use super::{Machine, Mode};
 use std::fmt;
 use std::path::PathBuf;
@@ -73,6 +74,13 @@ impl Report {
             Some(_) => None,
             None => Some(self.notes.first().cloned().unwrap_or_else(|| "nothing is pinned".to_owned())),
         })
+    }
+
+    /// Do the programs measure the send buffer's pressure, rising and falling? If not, the agent has to measure its own sockets
+    /// even though some program is at work.
+    pub fn measures_pressure(&self) -> bool {
+        let sends = self.attached(SEND.name) || (self.attached(SEND_4.name) && self.attached(SEND_6.name));
+        sends && self.attached(DRAIN.name)
     }
 
     /// Is a program attached to that hook?
