@@ -87,7 +87,7 @@ fn flush(shared: &Shared, engine: &mut Engine, link: LinkId) {
             }
         }
     }
-    engine.measure(link);
+    engine.measure_written(link);
 }
 
 fn wait_for_room(shared: &Shared, engine: &mut Engine, link: LinkId) {

@@ -1,6 +1,7 @@
 //! The relay's side of the kernel programs: which sockets they measure, what they tell, which levels they show.
 //!
-//! Without them the relay measures its own sockets, after each write and while a level of theirs stands.
+//! Where they do not measure it all, the relay measures its own sockets after each write. While a pressure level stands it
+//! does so in any case: an event that found the ring full must not leave a level standing for ever.
 
 use super::engine::{Engine, Shared};
 use crate::config::{KernelAssist, Shell};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-/// How often a socket whose pressure level stands is measured without kernel programs.
+/// How often a socket whose pressure level stands is measured by the relay itself.
 const SAMPLE: Duration = Duration::from_millis(50);
 
 /// The kernel programs, if there are any.
@@ -48,6 +49,11 @@ impl Kernel {
     /// Is any program at work?
     pub const fn is_active(&self) -> bool {
         self.assist.is_some()
+    }
+
+    /// Do the programs measure the send buffers' pressure? Some may be at work and not these.
+    fn measures_pressure(&self) -> bool {
+        self.is_active() && self.report.measures_pressure()
     }
 
     /// What this kernel offers, what is missing, and what that costs.
@@ -115,11 +121,15 @@ impl Engine {
         }
     }
 
-    /// Without kernel programs: measures a socket that has pressure levels.
-    pub fn measure(&mut self, link: LinkId) {
-        if self.kernel.is_active() {
-            return;
+    /// A socket was written to: measures it, unless kernel programs did.
+    pub fn measure_written(&mut self, link: LinkId) {
+        if !self.kernel.measures_pressure() {
+            self.measure(link);
         }
+    }
+
+    /// Measures a socket that has pressure levels.
+    fn measure(&mut self, link: LinkId) {
         let Some(socket) = self.socket(link) else { return };
         let Some(connection) = socket.connection else { return };
         let writer = socket.writer.clone();
@@ -135,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Does a pressure level stand that only another measure can lower?
+    /// The sockets where a pressure level stands that only another measure can lower.
     fn measured_links(&self) -> Vec<LinkId> {
         let raised = |connection: ConnectionIndex| {
             let configured = self.agent.settings().connections[connection.get()].transport.pressure.is_some();
@@ -172,7 +182,7 @@ pub(super) async fn listen(shared: Shared, mut events: Events) {
     }
 }
 
-/// Without kernel programs: measures the sockets whose level waits for it, for ever.
+/// Measures the sockets whose level waits for it, for ever.
 pub(super) async fn sample(shared: Shared) {
     loop {
         sleep(SAMPLE).await;

@@ -89,8 +89,7 @@ async fn run(
     let listening = listeners.iter().filter_map(|l| l.local_addr().ok()).collect::<Vec<_>>();
     let (kernel, events) = Kernel::load(&shell, &settings).map_err(StartError::Kernel)?;
     let report = kernel.report().to_string();
-    let measure_ourselves =
-        !kernel.is_active() && settings.connections.iter().any(|connection| connection.transport.pressure.is_some());
+    let measure_ourselves = settings.connections.iter().any(|connection| connection.transport.pressure.is_some());
 
     // A relay that cannot be asked still relays.
     let control = shell.control.as_deref().and_then(|path| match control::Listener::bind(path) {
