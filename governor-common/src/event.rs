@@ -80,4 +80,16 @@ impl LostEvents {
             + self.tcp_probe
             + self.sctp_probe
     }
+
+    /// Each program's name and count.
+    pub const fn by_program(&self) -> [(&'static str, u64); 6] {
+        [
+            ("inet_sock_set_state", self.inet_sock_set_state),
+            ("sock_send_length", self.sock_send_length),
+            ("inet_sendmsg", self.inet_sendmsg),
+            ("inet6_sendmsg", self.inet6_sendmsg),
+            ("tcp_probe", self.tcp_probe),
+            ("sctp_probe", self.sctp_probe),
+        ]
+    }
 }

@@ -43,6 +43,8 @@ pub enum Kind {
     Addresses,
     /// An absolute path, or `"off"`.
     Path,
+    /// `IP:PORT`, or `"off"`.
+    EndpointOrOff,
     /// The name of something defined elsewhere in the file.
     NameOf(&'static str),
     /// An array of peers' hosts and connections' names.
@@ -297,6 +299,14 @@ pub const NODE: Table = Table {
             missing: Missing::Value("\"/run/governor/control.sock\""),
             source: "",
             about: "Unix socket on which `governor status` and `governor top` reach the agent. `\"off\"`: none.",
+        },
+        Key {
+            name: "metrics",
+            kind: Kind::EndpointOrOff,
+            missing: Missing::Value("\"off\""),
+            source: "",
+            about: "Where Prometheus finds the metrics: `http://IP:PORT/metrics`, for whoever can reach it. Port 0: any free \
+                    one, which the log tells.",
         },
     ],
 };
@@ -720,6 +730,7 @@ impl fmt::Display for Kind {
             Self::Address => f.write_str("address"),
             Self::Addresses => f.write_str("array of addresses"),
             Self::Path => f.write_str("absolute path, or `\"off\"`"),
+            Self::EndpointOrOff => f.write_str("`\"IP:PORT\"` or `\"off\"`"),
             Self::NameOf(what) => write!(f, "name of a {what}"),
             Self::Members => write!(f, "array of 1 to {MOST_MEMBERS} hosts and names"),
             Self::Weights => write!(f, "table: connection = 0 to {MOST_WEIGHT}"),

@@ -20,6 +20,7 @@ pub use fault::{Fault, Faults};
 
 use governor_core::settings::Settings;
 use reader::{Section, Sink};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Where the control socket is unless `node.control` says otherwise.
@@ -49,6 +50,8 @@ pub struct Shell {
     pub kernel_assist: KernelAssist,
     /// The control socket; `None`: none.
     pub control: Option<PathBuf>,
+    /// Where metrics are served; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// What the shell knows of a connection.
@@ -119,11 +122,11 @@ fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Config {
     let priorities = routes::read_priorities(sink, root, &peers);
     let routes = routes::read_routes(sink, root, &peers);
     let groups = groups::read(sink, root, &peers);
-    let node::Read { node, listen, kernel_assist, control } = node;
+    let node::Read { node, listen, kernel_assist, control, metrics } = node;
     let peers::Directory { peers, connections, shells, .. } = peers;
     Config {
         settings: Settings { node, peers, connections, priorities, routes, groups },
-        shell: Shell { listen, connections: shells, kernel_assist, control },
+        shell: Shell { listen, connections: shells, kernel_assist, control, metrics },
         throttle_sets: sets.len(),
         notes: Vec::new(),
     }

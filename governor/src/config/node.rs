@@ -6,6 +6,7 @@ use super::reader::{Section, Sink};
 use super::{DEFAULT_CONTROL, KernelAssist};
 use governor_core::level::Priority;
 use governor_core::settings::Node;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What stands in `[node]`: the core's part and the shell's.
@@ -15,13 +16,14 @@ pub struct Read {
     pub listen: Vec<Address>,
     pub kernel_assist: KernelAssist,
     pub control: Option<PathBuf>,
+    pub metrics: Option<SocketAddr>,
 }
 
 pub fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Read {
     let default_control = Some(PathBuf::from(DEFAULT_CONTROL));
     let Some(section) = root.table(sink, "node", keys::NODE) else {
         let (listen, kernel_assist) = (Vec::new(), KernelAssist::Auto);
-        return Read { node: Node::new("", ""), listen, kernel_assist, control: default_control };
+        return Read { node: Node::new("", ""), listen, kernel_assist, control: default_control, metrics: None };
     };
     let host = section.identity(sink, "origin_host").unwrap_or_default();
     let realm = section.identity(sink, "origin_realm").unwrap_or_default();
@@ -49,7 +51,8 @@ pub fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Read {
     };
     let listen = section.addresses(sink, "listen");
     let control = section.path_or_off(sink, "control", default_control);
-    Read { node, listen, kernel_assist, control }
+    let metrics = section.endpoint_or_off(sink, "metrics");
+    Read { node, listen, kernel_assist, control, metrics }
 }
 
 /// Takes a value that was given and is right; else the default stays.

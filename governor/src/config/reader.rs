@@ -5,6 +5,7 @@ use super::duration;
 use super::fault::Fault;
 use super::keys::{Key, Kind, Millis, Missing, Table};
 use super::words::{bare, check_name, join, plain, quoted, shown, supported, unknown, whole, with_article};
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -302,6 +303,17 @@ impl<'a, 'i> Section<'a, 'i> {
                 default
             }
         }
+    }
+
+    /// [`Kind::EndpointOrOff`]: `None` for `"off"`, and where it is absent or faulty.
+    pub fn endpoint_or_off(&self, sink: &mut Sink, name: &str) -> Option<SocketAddr> {
+        let (text, _) = self.text(sink, name).filter(|(text, _)| *text != "off")?;
+        let endpoint = text.parse().ok();
+        if endpoint.is_none() {
+            let message = "must be an address and port like `127.0.0.1:9868` or `[::1]:9868`, or \"off\", is ";
+            self.fault(sink, name, format!("{message}{}", quoted(text)));
+        }
+        endpoint
     }
 
     /// [`Kind::Table`]

@@ -169,6 +169,16 @@ impl Engine {
         self.sockets.iter().flatten()
     }
 
+    /// The sockets in use among `count` places from `first` on.
+    pub fn sockets_at(&self, first: usize, count: usize) -> impl Iterator<Item = &Socket> {
+        self.sockets.iter().skip(first).take(count).flatten()
+    }
+
+    /// Are there sockets at that place or behind it?
+    pub fn has_sockets_behind(&self, place: usize) -> bool {
+        self.sockets.len() > place
+    }
+
     /// The socket's end: the agent hears of it, the reader stops.
     pub fn remove(&mut self, link: LinkId) {
         if self.socket(link).is_none() {

@@ -6,7 +6,7 @@
 use super::engine::{Engine, Shared};
 use crate::config::{KernelAssist, Shell};
 use crate::kernel::{
-    Assist, ConnectionRecord, Error, EventKind, Events, Mode, Options, Registration, Report, occupancy,
+    Assist, ConnectionRecord, Error, EventKind, Events, LostEvents, Mode, Options, Registration, Report, occupancy,
 };
 use governor_core::agent::LinkId;
 use governor_core::settings::{ConnectionIndex, Settings};
@@ -68,6 +68,11 @@ impl Kernel {
         {
             debug!(%error, cookie, "kernel: unregister");
         }
+    }
+
+    /// Events that found the ring full; `None`: no programs.
+    pub fn lost(&self) -> Option<LostEvents> {
+        self.assist.as_ref()?.lost().ok()
     }
 
     /// What the programs know of a socket.

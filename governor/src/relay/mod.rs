@@ -9,6 +9,7 @@ mod driver;
 mod engine;
 mod handle;
 mod kernel;
+mod measure;
 mod origin_state;
 mod start;
 mod status;

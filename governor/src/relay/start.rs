@@ -6,6 +6,7 @@ use super::kernel::Kernel;
 use super::{connector, driver, origin_state};
 use crate::config::{Address, Config};
 use crate::observe::control;
+use crate::observe::metrics::server::Server;
 use crate::transport::limits;
 use governor_core::agent::Agent;
 use governor_core::peer::{DisconnectCause, Local};
@@ -51,6 +52,8 @@ pub struct Started {
     pub handle: Handle,
     /// Where it listens, with the ports that the system chose for 0.
     pub listening: Vec<SocketAddr>,
+    /// Where the metrics are served, with the port that the system chose for 0.
+    pub metrics: Option<SocketAddr>,
     /// What the kernel offers, for people.
     pub kernel: String,
 }
@@ -100,6 +103,15 @@ async fn run(
         }
     });
 
+    let (ask, asked) = mpsc::channel(1);
+    let metrics = shell.metrics.and_then(|address| match Server::start(address, ask) {
+        Ok(server) => Some(server),
+        Err(error) => {
+            warn!(%address, %error, "cannot serve metrics");
+            None
+        }
+    });
+
     let state_file = shell.control.as_deref().and_then(|c| c.parent()).map(|dir| dir.join("origin-state-id"));
     let local = Arc::new(Local {
         origin_host: settings.node.origin_host.clone(),
@@ -124,6 +136,11 @@ async fn run(
     if measure_ourselves {
         spawn_local(super::kernel::sample(shared.clone()));
     }
+    let metrics_at = metrics.as_ref().map(Server::address);
+    if let Some(address) = metrics_at {
+        info!("metrics at http://{address}/metrics");
+        spawn_local(super::measure::answer(shared.clone(), asked));
+    }
     if let Some(control) = control {
         info!(socket = %control.path().display(), "answering `governor status`");
         let shared = shared.clone();
@@ -143,12 +160,15 @@ async fn run(
     for address in &listening {
         info!(%address, "listening");
     }
-    started(Started { handle: handle.clone(), listening, kernel: report });
+    started(Started { handle: handle.clone(), listening, metrics: metrics_at, kernel: report });
     tokio::select! {
         () = until => {}
         () = serve(shared.clone(), commands) => {}
     }
-    Ok(stop(shared).await)
+    let outcome = stop(shared).await;
+    // Until here: the end is to be seen on the page.
+    drop(metrics);
+    Ok(outcome)
 }
 
 /// Answers commands until one says stop.

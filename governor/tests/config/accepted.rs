@@ -96,6 +96,7 @@ fn every_key_reaches_its_setting() {
     assert_eq!(listen, ["tcp://127.0.0.1:3868", "tcp://[::1]:3868"]);
     assert_eq!(shell.kernel_assist, KernelAssist::Required);
     assert_eq!(shell.control, Some(PathBuf::from("/tmp/gov.sock")));
+    assert_eq!(shell.metrics, Some("127.0.0.1:9868".parse().unwrap()));
     let address = "tcp://127.0.0.1:3869".parse().unwrap();
     assert_eq!(
         shell.connections,
@@ -168,6 +169,13 @@ fn an_empty_pressure_table_is_on_and_off_is_off() {
     assert_eq!(pressure("{}"), Some(Pressure { onset: [50, 70, 85], abatement: [40, 60, 75] }));
     assert_eq!(pressure("{ onset = [60, 80, 90] }"), Some(Pressure { onset: [60, 80, 90], abatement: [40, 60, 75] }));
     assert_eq!(pressure("\"off\""), None);
+}
+
+#[test]
+fn metrics_can_be_off_and_on_any_address() {
+    let of = |value: &str| accepted(&EVERYTHING.replace("\"127.0.0.1:9868\"", value)).shell.metrics;
+    assert_eq!(of("\"off\""), None);
+    assert_eq!(of("\"[::]:0\""), Some("[::]:0".parse().unwrap()));
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn the_defaults_are_those_of_the_rules() {
     assert_eq!(group.abatement_time, Duration::from_millis(500), "rule 6");
     assert_eq!(config.shell.kernel_assist, KernelAssist::Auto);
     assert_eq!(config.shell.control, Some(PathBuf::from("/run/governor/control.sock")));
+    assert_eq!(config.shell.metrics, None);
     assert_eq!(config.shell.listen, []);
 }
 
@@ -110,7 +111,7 @@ fn the_table_of_keys_has_the_defaults_that_the_code_has() {
             written += 1;
         }
     }
-    assert_eq!(written, 30);
+    assert_eq!(written, 31);
 }
 
 /// Each required key, taken out, is one fault that names it.

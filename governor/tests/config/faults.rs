@@ -389,6 +389,18 @@ fn addresses_are_checked_with_what_this_build_can() {
 }
 
 #[test]
+fn the_metrics_address_is_an_ip_address_and_a_port() {
+    let metrics =
+        |value: &str| faults_of(&format!("[node]\norigin_host = \"g\"\norigin_realm = \"r\"\nmetrics = \"{value}\"\n"));
+    for value in ["localhost:9868", "127.0.0.1", "9868", "tcp://127.0.0.1:9868", "::1:9868", ""] {
+        let expected = format!(
+            "4: node.metrics: must be an address and port like `127.0.0.1:9868` or `[::1]:9868`, or \"off\", is \"{value}\""
+        );
+        assert_eq!(metrics(value), [expected]);
+    }
+}
+
+#[test]
 fn the_control_socket_is_an_absolute_path_that_fits() {
     let control =
         |path: &str| faults_of(&format!("[node]\norigin_host = \"g\"\norigin_realm = \"r\"\ncontrol = \"{path}\"\n"));

@@ -54,6 +54,7 @@ connect_timeout = "3s"
 message_timeout = "4s"
 max_message = 8192
 control = "/tmp/gov.sock"
+metrics = "127.0.0.1:9868"
 
 [throttle.gold]
 max_rate = 1000

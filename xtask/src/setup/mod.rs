@@ -63,6 +63,7 @@ const TEST: (&str, &[&str]) = (
         "openssl",
         "erlang-base",
         "erlang-diameter",
+        "prometheus",
         "tshark",
         "tmux",
         "procps",

@@ -8,7 +8,6 @@ mod measures;
 mod message;
 mod net;
 mod node;
-mod operations;
 mod peers;
 mod pipe;
 mod relaying;
