@@ -3,6 +3,7 @@
 mod bench;
 mod bpf;
 mod build;
+mod deb;
 mod host;
 mod run;
 mod setup;
@@ -24,6 +25,8 @@ enum Verb {
         #[arg(long)]
         release: bool,
     },
+    /// Build both halves and pack them into a Debian package
+    Deb,
     /// Set up what is missing, build both halves and run `governor ARGS` as root
     Run {
         /// What `governor` is to do, as in `cargo xtask run -- demo`
@@ -56,6 +59,7 @@ fn go(verb: Verb) -> Result<ExitCode> {
             let program = build::build(release)?;
             println!("built {}", program.display());
         }
+        Verb::Deb => println!("built {}", deb::deb()?.display()),
         Verb::Run { args } => run::run(&args)?,
         Verb::Bench { what } => bench::bench(&what)?,
         Verb::Test => return test::test(),
