@@ -4,6 +4,8 @@ mod bench;
 mod bpf;
 mod build;
 mod deb;
+#[cfg(test)]
+mod docs;
 mod host;
 mod run;
 mod setup;
