@@ -178,7 +178,16 @@ impl Loading<'_> {
                 self.links.push(link);
                 Finding::Attached
             }
-            Err(finding) => finding,
+            Err(finding) => {
+                if let Finding::Missing { reason, verifier_log } = &finding {
+                    tracing::debug!(
+                        hook = hook.name,
+                        reason,
+                        "kernel program not attached; the verifier says:\n{verifier_log}"
+                    );
+                }
+                finding
+            }
         };
         let attached = finding == Finding::Attached;
         report.hooks.push((hook, finding));
