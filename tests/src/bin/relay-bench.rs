@@ -112,15 +112,15 @@ fn print(options: &Options, relays: &[Relay], medians: &[Figures]) {
         );
     }
     let base = &medians[0];
-    println!("\n{:<26}{:>11}{:>13}{:>22}{:>9}", "ratio to freeDiameter", "requests/s", "CPU", "p50", "p99");
+    println!("\n{:<26}{:>11}{:>13}{:>29}{:>11}", "by freeDiameter's", "requests/s", "us/request", "p50", "p99");
     for (relay, f) in relays.iter().zip(medians).skip(1) {
         println!(
-            "{:<26}{:>10.2}x{:>13}{:>22}{:>9}",
+            "{:<26}{:>10.2}x{:>12.3}x{:>28.3}x{:>10.3}x",
             relay.name(),
             f.rate / base.rate,
-            format!("1/{:.2}", base.cpu() / f.cpu()),
-            format!("1/{:.2}", base.p50 / f.p50),
-            format!("1/{:.2}", base.p99 / f.p99),
+            f.cpu() / base.cpu(),
+            f.p50 / base.p50,
+            f.p99 / base.p99,
         );
     }
 }
