@@ -126,10 +126,14 @@ impl Agent {
         }
     }
 
-    /// Starts every slot: those with an address of the peer's ask to be connected.
+    /// Starts every slot in service: those with an address of the peer's ask to be connected. Again later, it lifts every
+    /// wait for the next attempt.
     pub fn handle_start(&mut self, now: Time) {
         let mut turns = Turns::new(now);
         for at in 0..self.slots.len() {
+            if self.slots[at].admin != Admin::Enabled {
+                continue;
+            }
             // One that waits for the peer has nothing to begin.
             let waits = self.settings.connections.get(at).is_some_and(|c| !c.initiate);
             self.slots[at].start_at = Some(if waits { now } else { turns.next() });

@@ -3,6 +3,7 @@
 use super::link::Use;
 use super::outbox::Cargo;
 use super::{Agent, LinkId};
+use crate::congestion;
 use crate::diameter::codes::application;
 use crate::diameter::{Message, RoutingAvps, forward};
 use crate::level::Priority;
@@ -225,15 +226,8 @@ impl Agent {
         }
         let Some(link) = slot.link() else { return Err(Refusal::NoConnection) };
         let to_this_peer = plan.destination.is_some() && plan.destination == slot.peer;
-        let group = slot.group.map(usize::from);
-        let admitted = slot
-            .congestion
-            .admit_request(now, plan.priority, to_this_peer)
-            .and_then(|()| self.pending.admit())
-            .and_then(|()| match group {
-                Some(group) => self.groups[group].admit(now, plan.priority),
-                None => Ok(()),
-            });
+        let group = slot.group.map(|group| &mut self.groups[usize::from(group)]);
+        let admitted = congestion::admit(now, &mut slot.congestion, &self.pending, group, plan.priority, to_this_peer);
         if let Err(refusal) = admitted {
             slot.counters.count_held_back(plan.priority, refusal);
             slot.last_refusal = Some((now, plan.priority, refusal));

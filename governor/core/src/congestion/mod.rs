@@ -23,3 +23,27 @@ pub use change::{Cause, LevelChange};
 pub use connection::Connection;
 pub use group::{Group, GroupChange, GroupCounters};
 pub use pending::Pending;
+
+use crate::level::Priority;
+use crate::refusal::Refusal;
+use crate::time::Time;
+
+/// May a request leave on this connection? `agent` are the whole agent's pending records, `group` is the connection's,
+/// `to_this_peer`: its Destination-Host is the peer.
+///
+/// # Errors
+/// Of several causes the first of: CPL, pending limit (the connection's or the agent's), rate limit, group.
+pub fn admit(
+    now: Time,
+    connection: &mut Connection,
+    agent: &Pending,
+    group: Option<&mut Group>,
+    priority: Priority,
+    to_this_peer: bool,
+) -> Result<(), Refusal> {
+    match connection.admit_request(now, priority, to_this_peer) {
+        Ok(()) | Err(Refusal::RateLimit) if agent.admit().is_err() => return Err(Refusal::PendingLimit),
+        verdict => verdict?,
+    }
+    group.map_or(Ok(()), |group| group.admit(now, priority))
+}

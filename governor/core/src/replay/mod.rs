@@ -8,7 +8,7 @@ mod output;
 mod records;
 mod seconds;
 
-use crate::congestion::{Connection, Group, Pending};
+use crate::congestion::{self, Connection, Group, Pending};
 use crate::level::Priority;
 use crate::refusal::{Refusal, code};
 use crate::routing::Selection;
@@ -182,20 +182,13 @@ impl Replay {
         })
     }
 
-    /// May the request leave on this connection? Refused for the first of: CPL, pending limit (the connection's or the
-    /// agent's), rate limit, group.
+    /// May the request leave on this connection?
     fn admit(&mut self, at: ConnectionIndex, priority: Priority, host: Option<&str>) -> Result<(), Refusal> {
         let peer = self.settings.peer_of(at);
         let to_this_peer = host.is_some_and(|host| host.eq_ignore_ascii_case(&peer.host));
-        let now = self.now;
-        match self.member(at).admit_request(now, priority, to_this_peer) {
-            Ok(()) | Err(Refusal::RateLimit) if self.pending.admit().is_err() => return Err(Refusal::PendingLimit),
-            verdict => verdict?,
-        }
-        match self.members[at.get()].group {
-            Some(group) => self.groups[group].admit(now, priority),
-            None => Ok(()),
-        }
+        let member = &mut self.members[at.get()];
+        let group = member.group.map(|group| &mut self.groups[group]);
+        congestion::admit(self.now, &mut member.connection, &self.pending, group, priority, to_this_peer)
     }
 
     fn sent(&mut self, at: ConnectionIndex, priority: Priority) {

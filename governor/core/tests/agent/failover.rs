@@ -88,7 +88,7 @@ fn a_suspect_peer_gets_no_new_requests_and_its_pending_ones_fail_over() {
         n.answer_timeout = Duration::from_secs(60);
     });
     let mut net = Net::up(topology);
-    net.lose("s1");
+    net.lose("s1", true);
     let id = net.request("c1", &Request::default());
     net.run_ms(17_000);
     assert_eq!(net.codes(&[id]), [2001]);

@@ -8,6 +8,7 @@ mod measures;
 mod message;
 mod net;
 mod node;
+mod operations;
 mod peers;
 mod pipe;
 mod relaying;

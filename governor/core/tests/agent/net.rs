@@ -414,6 +414,12 @@ impl Net {
             }
         }
         let before = Ledger::books(&self.agent);
+        // Attempts of connections that are gone are given up at once.
+        let named = |(at, connection): &(Time, ConnectionIndex)| {
+            let name = &self.agent.settings().connections.get(connection.get())?.name;
+            Some((*at, topology.settings.connection(name)?))
+        };
+        self.connecting = self.connecting.iter().filter_map(named).collect();
         let changes = self.agent.handle_settings(self.now, Arc::new(topology.settings), 2, |_, _| true);
         self.ledger.renumber(&before, &self.agent);
         for wire in self.wires.iter_mut().filter(|wire| wire.at_agent) {
@@ -554,10 +560,10 @@ impl Net {
         self.settle();
     }
 
-    /// Nothing arrives on the node's newest wire any more, and nobody knows.
-    pub fn lose(&mut self, name: &str) {
-        let at = self.wire_of(name);
-        self.wires[at].lost = true;
+    /// Nothing arrives on the node's wires any more, and nobody knows; or what was under way goes on.
+    pub fn lose(&mut self, name: &str, yes: bool) {
+        let node = self.node(name);
+        self.wires.iter_mut().filter(|w| w.node == node).for_each(|w| w.lost = yes);
     }
 
     /// The node says good-bye.

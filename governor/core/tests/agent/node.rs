@@ -61,6 +61,8 @@ pub struct Node {
     pub outstanding: BTreeMap<(usize, u32), u32>,
     /// Wires on which the capabilities exchange has ended well.
     pub open: BTreeSet<usize>,
+    /// Wires on which it has sent what is no message: the answers there may be to anything.
+    pub spoiled: BTreeSet<usize>,
     partial: BTreeMap<usize, Vec<u8>>,
     seen_ids: BTreeSet<(usize, u32)>,
     next_id: u32,
@@ -81,6 +83,7 @@ impl Node {
             peer_messages: Vec::new(),
             outstanding: BTreeMap::new(),
             open: BTreeSet::new(),
+            spoiled: BTreeSet::new(),
             partial: BTreeMap::new(),
             seen_ids: BTreeSet::new(),
             next_id: ids,
@@ -133,7 +136,7 @@ impl Node {
             );
             self.request(now, &seen, out);
             self.requests.push(seen);
-        } else {
+        } else if !self.spoiled.contains(&wire) {
             let sent = self.outstanding.remove(&(wire, header.hop_by_hop));
             assert_eq!(sent, Some(header.end_to_end), "{}: an answer to nothing, or a second one", self.host);
             self.answers.push(seen);

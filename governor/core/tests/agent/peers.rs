@@ -182,7 +182,7 @@ fn a_watchdog_request_is_answered_and_silence_is_asked_about() {
 fn a_peer_that_comes_again_while_its_connection_is_dead_gets_the_new_one() {
     // Field bug 22.
     let mut net = Net::chain(1);
-    net.lose("c1");
+    net.lose("c1", true);
     let node = net.node("c1");
     net.dial(node);
     net.run_ms(3100);

@@ -55,7 +55,7 @@ impl Pipe {
 
     /// Like a socket: writable again once a third of the buffer is free.
     pub fn is_writable(&self) -> bool {
-        self.used <= self.capacity * 2 / 3
+        self.used < self.capacity && self.used <= self.capacity * 2 / 3
     }
 
     pub fn is_empty(&self) -> bool {
