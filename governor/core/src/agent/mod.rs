@@ -76,6 +76,8 @@ pub struct Agent {
     table: Table,
     selection: Selection,
     slots: Vec<Slot>,
+    /// Which slots take requests ([`Slot::is_up`]), side by side: a route's turn looks at each of its members.
+    up: Vec<bool>,
     links: Links,
     transactions: Transactions<Transaction>,
     pending: Pending,
@@ -109,6 +111,7 @@ impl Agent {
         Self {
             table: Table::new(&settings),
             selection: Selection::new(&settings),
+            up: vec![false; slots.len()],
             slots,
             links: Links::default(),
             transactions: Transactions::default(),
@@ -275,6 +278,12 @@ impl Agent {
         while let Some(change) = self.groups[at].poll_event() {
             self.events.push_back(Event::Group(at, change));
         }
+    }
+
+    /// To be called where a slot may have come up or gone down, at the latest when it is settled.
+    fn note_up(&mut self, connection: ConnectionIndex) {
+        let at = connection.get();
+        self.up[at] = self.slots[at].is_up();
     }
 
     fn touch(&mut self, connection: ConnectionIndex) {

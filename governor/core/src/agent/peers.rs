@@ -140,6 +140,7 @@ impl Agent {
         slot.draining = false;
         slot.congestion.handle_down(now);
         slot.last_close = Some(reason.clone());
+        self.note_up(connection);
         self.touch(connection);
         self.fail_over(now, connection, link, true);
         self.events.push_back(Event::Down(connection, reason));
@@ -201,6 +202,7 @@ impl Agent {
             let at = connection.get();
             self.slots[at].touched = false;
             self.settle_admin(now, connection);
+            self.note_up(connection);
             while let Some((side, message)) = self.slots[at].machine.poll_transmit() {
                 if let Some(link) = self.slots[at].links[side.index()] {
                     self.send_own(link, &message);
@@ -215,6 +217,7 @@ impl Agent {
                 slot.counters.count_onset(&change);
                 self.events.push_back(Event::Level(connection, change));
             }
+            self.note_up(connection);
             let slot = &mut self.slots[at];
             // By the state itself, whatever the changes said.
             slot.times.enter(now, slot.congestion.cpl());
@@ -264,7 +267,10 @@ impl Agent {
                 self.fail_over(now, connection, link, false);
             }
             peer::Event::Recovered => self.set_status(now, connection),
-            peer::Event::Draining => slot.draining = true,
+            peer::Event::Draining => {
+                slot.draining = true;
+                self.note_up(connection);
+            }
         }
     }
 }

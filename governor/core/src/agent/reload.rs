@@ -219,6 +219,7 @@ impl Agent {
                 self.timers.schedule(Timer::Group(at), next);
             }
         }
+        self.up = self.slots.iter().map(Slot::is_up).collect();
         self.touched.clear();
         for at in 0..self.slots.len() {
             self.slots[at].touched = false;

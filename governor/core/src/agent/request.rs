@@ -184,8 +184,8 @@ impl Agent {
                 None => self.selection.start(route),
             };
             loop {
-                let slots = &self.slots;
-                let Some(connection) = self.selection.next(&mut candidates, |c| slots[c.get()].is_up()) else {
+                let up = &self.up;
+                let Some(connection) = self.selection.next(&mut candidates, |c| up[c.get()]) else {
                     break;
                 };
                 if peer.is_some() && self.slots[connection.get()].peer == peer {

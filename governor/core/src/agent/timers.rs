@@ -5,10 +5,10 @@ use super::LinkId;
 use crate::settings::ConnectionIndex;
 use crate::time::Time;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 /// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     /// A slot's peer machine and levels.
     Slot(ConnectionIndex),
@@ -21,20 +21,37 @@ pub(super) enum Timer {
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Time, Timer)>>,
-    /// The deadline that counts for each; an entry of the heap with another one is void.
-    scheduled: HashMap<Timer, Time>,
+    /// The deadline that counts for each, by its number, with a link's generation; an entry of the heap with another one
+    /// is void. This is looked at for each message: plain tables.
+    slots: Vec<Scheduled>,
+    links: Vec<Scheduled>,
+    groups: Vec<Scheduled>,
 }
+
+type Scheduled = Option<(u32, Time)>;
 
 // === impl Timers ===
 
 impl Timers {
     /// The timer shall fire at `at`, unless it is set to fire earlier.
     pub fn schedule(&mut self, timer: Timer, at: Time) {
-        let earlier = self.scheduled.get(&timer).is_none_or(|old| at < *old);
-        if earlier {
-            self.scheduled.insert(timer, at);
+        let (scheduled, generation) = self.scheduled(timer);
+        if scheduled.is_none_or(|(g, old)| g != generation || at < old) {
+            *scheduled = Some((generation, at));
             self.heap.push(Reverse((at, timer)));
         }
+    }
+
+    fn scheduled(&mut self, timer: Timer) -> (&mut Scheduled, u32) {
+        let (table, at, generation) = match timer {
+            Timer::Slot(connection) => (&mut self.slots, connection.get(), 0),
+            Timer::Link(link) => (&mut self.links, link.index(), link.generation),
+            Timer::Group(at) => (&mut self.groups, usize::from(at), 0),
+        };
+        if table.len() <= at {
+            table.resize(at + 1, None);
+        }
+        (&mut table[at], generation)
     }
 
     /// The earliest deadline, perhaps a void one.
@@ -49,8 +66,9 @@ impl Timers {
                 return None;
             }
             self.heap.pop();
-            if self.scheduled.get(&timer) == Some(&at) {
-                self.scheduled.remove(&timer);
+            let (scheduled, generation) = self.scheduled(timer);
+            if *scheduled == Some((generation, at)) {
+                *scheduled = None;
                 return Some(timer);
             }
         }
@@ -73,5 +91,16 @@ mod tests {
         assert_eq!(timers.due(Time::from_secs(2)), None);
         assert_eq!(timers.due(Time::from_secs(3)), Some(slot));
         assert_eq!(timers.due(Time::from_secs(9)), None, "the entry for 5 s is void");
+    }
+
+    #[test]
+    fn a_link_does_not_inherit_the_deadline_of_the_one_before_it() {
+        let mut timers = Timers::default();
+        let [old, new] = [0, 1].map(|generation| Timer::Link(LinkId { index: 3, generation }));
+        timers.schedule(old, Time::from_secs(1));
+        timers.schedule(new, Time::from_secs(5));
+        assert_eq!(timers.due(Time::from_secs(4)), None);
+        assert_eq!(timers.due(Time::from_secs(5)), Some(new));
+        assert_eq!(timers.due(Time::from_secs(9)), None);
     }
 }

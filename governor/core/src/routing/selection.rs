@@ -108,18 +108,19 @@ impl Selection {
 /// Takes one turn of a group: its first choice among the members that are up. Ties in file order.
 fn turn(group: &mut [Member], mut is_up: impl FnMut(ConnectionIndex) -> bool) -> Option<ConnectionIndex> {
     let mut total = 0;
-    let mut first: Option<usize> = None;
-    for at in 0..group.len() {
-        if !is_up(group[at].connection) {
+    let mut first: Option<(usize, i64)> = None;
+    for (at, member) in group.iter_mut().enumerate() {
+        if !is_up(member.connection) {
             continue;
         }
-        group[at].current += group[at].weight;
-        total += group[at].weight;
-        if first.is_none_or(|best| order(&group[at]) < order(&group[best])) {
-            first = Some(at);
+        member.current += member.weight;
+        total += member.weight;
+        let urgency = member.urgency();
+        if first.is_none_or(|(_, most)| urgency > most) {
+            first = Some((at, urgency));
         }
     }
-    let first = &mut group[first?];
+    let first = &mut group[first?.0];
     first.current -= total;
     Some(first.connection)
 }
@@ -127,7 +128,7 @@ fn turn(group: &mut [Member], mut is_up: impl FnMut(ConnectionIndex) -> bool) ->
 /// The eligible members, the next one to try last. Ties in file order: the sort is stable.
 fn rank(group: &[Member], mut eligible: impl FnMut(ConnectionIndex) -> bool, out: &mut Vec<ConnectionIndex>) {
     let mut left: Vec<&Member> = group.iter().filter(|m| eligible(m.connection)).collect();
-    left.sort_by_key(|member| order(member));
+    left.sort_by_key(|member| Reverse(member.urgency()));
     out.extend(left.iter().rev().map(|m| m.connection));
 }
 
@@ -166,9 +167,11 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Members compare by this: weight 0 behind all others, then by whose turn it is most.
-fn order(member: &Member) -> (bool, Reverse<i64>) {
-    (member.weight == 0, Reverse(member.current))
+impl Member {
+    /// The highest is next: whose turn it is most; weight 0 behind all others.
+    const fn urgency(&self) -> i64 {
+        if self.weight == 0 { i64::MIN } else { self.current }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Which route a request takes (rule 8 names what happens when there is none).
 
+use super::transactions::Spread;
 use crate::refusal::Refusal;
 use crate::settings::{ConnectionIndex, PeerIndex, Route, Settings};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 /// What a route is chosen by.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,19 +39,22 @@ pub struct Target {
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Realm in lower case -> its routes in file order.
-    by_realm: HashMap<Vec<u8>, Vec<usize>>,
+    by_realm: Names<Vec<usize>>,
     /// Routes without a realm, in file order.
     any_realm: Vec<usize>,
     /// Host in lower case -> peer.
-    peers: HashMap<Vec<u8>, PeerIndex>,
+    peers: Names<PeerIndex>,
 }
+
+/// By identity or realm in lower case.
+type Names<V> = HashMap<Vec<u8>, V, BuildHasherDefault<Spread>>;
 
 // === impl Table ===
 
 impl Table {
     /// Indexes the settings' routes and peers.
     pub fn new(settings: &Settings) -> Self {
-        let mut by_realm: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+        let mut by_realm: Names<Vec<usize>> = Names::default();
         let mut any_realm = Vec::new();
         for (at, route) in settings.routes.iter().enumerate() {
             match &route.realm {
@@ -113,7 +118,7 @@ fn lower(text: &[u8]) -> Vec<u8> {
 }
 
 /// Looks up without regard to case, and without allocating for the lengths that identities have.
-fn lookup<'m, V>(map: &'m HashMap<Vec<u8>, V>, key: &[u8]) -> Option<&'m V> {
+fn lookup<'m, V>(map: &'m Names<V>, key: &[u8]) -> Option<&'m V> {
     let mut buffer = [0u8; 128];
     if let Some(short) = buffer.get_mut(..key.len()) {
         short.copy_from_slice(key);
