@@ -191,11 +191,12 @@ async fn start(args: &Args, connections: usize, scratch: &Scratch) -> Result<Age
     let pid = child.id().context("the governor has ended")?;
     let stderr = child.stderr.take().context("no standard error")?;
     let mut agent = Agent { child, pid, lines: BufReader::new(stderr).lines() };
+    let mut last = String::new();
     loop {
         match tokio::time::timeout(Duration::from_secs(30), agent.line()).await.context("it does not listen")? {
             Ok(line) if line.contains("listening address=") => return Ok(agent),
-            Ok(_) => {}
-            Err(error) => bail!("the governor does not start: {error:#}"),
+            Ok(line) => last = line,
+            Err(error) => bail!("the governor does not start: {error:#}: {last}"),
         }
     }
 }
@@ -218,7 +219,9 @@ fn config(args: &Args, connections: usize, scratch: &Scratch) -> Result<String> 
             100 + set
         )?;
     }
-    writeln!(text, "[[peer]]\nhost = \"{HOST}\"\nrealm = \"{REALM}\"")?;
+    if connections > 0 {
+        writeln!(text, "[[peer]]\nhost = \"{HOST}\"\nrealm = \"{REALM}\"")?;
+    }
     let mut weights = String::new();
     for n in 0..connections {
         writeln!(
