@@ -129,6 +129,7 @@ fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
         }
         Event::Level(connection, change) => {
             engine.tell_level(connection, &change);
+            engine.mind_pressure(connection, &change);
             engine.publish(connection);
             engine.followers.retain(|follower| follower.send((connection, change)).is_ok());
         }

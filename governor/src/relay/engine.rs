@@ -7,7 +7,7 @@ use governor_core::agent::{Agent, LinkId};
 use governor_core::settings::ConnectionIndex;
 use governor_core::time::Time;
 use std::cell::{RefCell, RefMut};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -42,6 +42,8 @@ pub(super) struct Engine {
     attempts: Vec<Option<AbortHandle>>,
     /// Links by their sockets' cookies.
     pub cookies: HashMap<u64, LinkId>,
+    /// Links whose X3 was raised, and may still be.
+    pub raised: HashSet<LinkId>,
     scratch: Box<[u8]>,
     driver: Option<Waker>,
 }
@@ -97,6 +99,7 @@ impl Engine {
             sockets: Vec::new(),
             attempts: Vec::new(),
             cookies: HashMap::new(),
+            raised: HashSet::new(),
             scratch: vec![0; READ].into_boxed_slice(),
             driver: None,
         }

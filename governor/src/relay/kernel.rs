@@ -9,6 +9,8 @@ use crate::kernel::{
     Assist, ConnectionRecord, Error, EventKind, Events, LostEvents, Mode, Options, Registration, Report, occupancy,
 };
 use governor_core::agent::LinkId;
+use governor_core::congestion::LevelChange;
+use governor_core::level::{Feature, Level};
 use governor_core::settings::{ConnectionIndex, Settings};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -150,13 +152,27 @@ impl Engine {
         }
     }
 
-    /// The sockets where a pressure level stands that only another measure can lower.
-    fn measured_links(&self) -> Vec<LinkId> {
-        let raised = |connection: ConnectionIndex| {
-            let configured = self.agent.settings().connections[connection.get()].transport.pressure.is_some();
-            configured && self.agent.slots()[connection.get()].congestion().levels().transport.number() > 0
-        };
-        self.sockets().filter(|socket| socket.connection.is_some_and(raised)).map(|socket| socket.link).collect()
+    /// A level changed: a raised X3 is one that another measure may have to lower.
+    pub fn mind_pressure(&mut self, connection: ConnectionIndex, change: &LevelChange) {
+        if change.feature == Feature::Transport
+            && change.to > Level::CL0
+            && let Some(link) = self.agent.slot(connection).and_then(|slot| slot.link())
+        {
+            self.raised.insert(link);
+        }
+    }
+
+    /// The sockets where a pressure level stands that only another measure can lower. Few, mostly none: thousands of
+    /// idle connections cost nothing here.
+    fn measured_links(&mut self) -> Vec<LinkId> {
+        let mut raised = std::mem::take(&mut self.raised);
+        raised.retain(|&link| {
+            let slot = self.agent.slot_of(link).and_then(|connection| self.agent.slot(connection));
+            slot.is_some_and(|slot| slot.congestion().levels().transport > Level::CL0)
+        });
+        let links = raised.iter().copied().collect();
+        self.raised = raised;
+        links
     }
 }
 
