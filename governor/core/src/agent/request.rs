@@ -83,9 +83,13 @@ impl Agent {
             self.refuse(now, link, message, Refusal::Loop);
             return;
         }
-        if header.application == application::BASE || !header.flags.is_proxiable() {
-            // RFC 6733 section 3: without the P bit a message is processed here, and a relay processes none but its own.
-            let text = "a relay processes only its own peer messages; this request is not proxiable";
+        let own = self.local.origin_host.as_bytes();
+        let for_us = avps.destination_host.is_some_and(|host| host.eq_ignore_ascii_case(own));
+        if header.application == application::BASE || !header.flags.is_proxiable() || for_us {
+            // RFC 6733 sections 3 and 6.1.4: without the P bit, or with our identity in Destination-Host, a message is
+            // processed here, and a relay processes none but its own.
+            let text =
+                "a relay processes only its own peer messages; this request is not proxiable, or addressed to it";
             self.reject(now, link, message, code::COMMAND_UNSUPPORTED, text, None);
             return;
         }

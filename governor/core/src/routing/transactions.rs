@@ -189,7 +189,7 @@ pub struct HopByHop {
 
 /// How many identifiers of each kind are remembered.
 const REMEMBERED: usize = 4096;
-const ANSWERED: usize = 16;
+const ANSWERED: usize = 256;
 
 // === impl HopByHop ===
 

@@ -155,6 +155,13 @@ fn a_request_that_may_not_be_proxied_is_3001() {
 }
 
 #[test]
+fn a_request_that_is_addressed_to_the_relay_itself_is_3001() {
+    let mut net = Net::chain(1);
+    answer_of_ours(&mut net, &Request::to_host("Gov.example.net"), 3001);
+    assert_eq!(net.got(["s1"]), [0]);
+}
+
+#[test]
 fn the_e_bit_in_a_request_is_3008() {
     let mut net = Net::chain(1);
     answer_of_ours(&mut net, &Request { flags: Flags::PROXIABLE | Flags::ERROR, ..Request::default() }, 3008);
