@@ -38,6 +38,8 @@ pub(super) struct Engine {
     origin: Instant,
     /// By [`LinkId::index`].
     sockets: Vec<Option<Socket>>,
+    /// By [`LinkId::index`]: the last socket that is gone. The agent tells of its end later.
+    gone: Vec<Option<Gone>>,
     /// Attempts under way, by connection.
     attempts: Vec<Option<AbortHandle>>,
     /// Links by their sockets' cookies.
@@ -61,6 +63,14 @@ pub(super) struct Socket {
     pub connection: Option<ConnectionIndex>,
     /// Its key in the kernel's maps.
     pub cookie: Option<u64>,
+}
+
+/// Whose a socket was.
+#[derive(Clone, Copy)]
+pub(super) struct Gone {
+    link: LinkId,
+    pub remote: SocketAddr,
+    pub connection: Option<ConnectionIndex>,
 }
 
 /// What became of one read.
@@ -97,6 +107,7 @@ impl Engine {
             events: Events::new(super::tell::BACKLOG),
             origin,
             sockets: Vec::new(),
+            gone: Vec::new(),
             attempts: Vec::new(),
             cookies: HashMap::new(),
             raised: HashSet::new(),
@@ -162,6 +173,15 @@ impl Engine {
         self.sockets.get_mut(link.index())?.as_mut().filter(|socket| socket.link == link)
     }
 
+    /// Whose the link's socket is, or was.
+    pub fn whose(&self, link: LinkId) -> Option<Gone> {
+        let socket = self.sockets.get(link.index())?.as_ref().filter(|socket| socket.link == link);
+        match socket {
+            Some(socket) => Some(Gone { link, remote: socket.remote, connection: socket.connection }),
+            None => self.gone.get(link.index()).copied()?.filter(|gone| gone.link == link),
+        }
+    }
+
     /// The link whose socket has that cookie.
     pub fn link_of(&self, cookie: u64) -> Option<LinkId> {
         self.cookies.get(&cookie).copied()
@@ -188,6 +208,10 @@ impl Engine {
             return;
         }
         if let Some(socket) = self.sockets.get_mut(link.index()).and_then(Option::take) {
+            if self.gone.len() <= link.index() {
+                self.gone.resize(link.index() + 1, None);
+            }
+            self.gone[link.index()] = Some(Gone { link, remote: socket.remote, connection: socket.connection });
             if let Some(reader) = socket.reader {
                 reader.abort();
             }

@@ -38,7 +38,7 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(super) commands: mpsc::UnboundedSender<Command>,
-    pub(super) events: Events,
+    pub(super) events: broadcast::WeakSender<Arc<Event>>,
 }
 
 // === impl Handle ===
@@ -59,9 +59,9 @@ impl Handle {
         changes
     }
 
-    /// Everything that happens from now on.
-    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.events.subscribe()
+    /// Everything that happens from now on, until it ends; `None` when it runs no more.
+    pub fn events(&self) -> Option<broadcast::Receiver<Arc<Event>>> {
+        Some(self.events.upgrade()?.subscribe())
     }
 
     /// Asks it to end.

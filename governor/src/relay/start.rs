@@ -156,7 +156,7 @@ async fn run(
         engine.wake_driver();
     }
     let (sender, commands) = mpsc::unbounded_channel();
-    let handle = Handle { commands: sender, events: shared.borrow().events.clone() };
+    let handle = Handle { commands: sender, events: shared.borrow().events.downgrade() };
     for address in &listening {
         info!(%address, "listening");
     }

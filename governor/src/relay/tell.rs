@@ -38,10 +38,11 @@ impl Engine {
         self.tell(self.now(), What::down(connection, peer, reason));
     }
 
-    pub fn tell_closed(&mut self, link: LinkId, reason: &CloseReason) {
-        let socket = self.socket(link).map(|socket| (socket.remote.to_string(), socket.connection));
-        let connection = socket.as_ref().and_then(|(_, connection)| *connection).map(|c| self.names(c).0);
-        self.tell(self.now(), What::closed(connection, socket.map(|(remote, _)| remote), reason));
+    pub fn tell_closed(&self, link: LinkId, reason: &CloseReason) {
+        let whose = self.whose(link);
+        let connection = whose.and_then(|whose| whose.connection).map(|connection| self.names(connection).0);
+        let remote = whose.map(|whose| whose.remote.to_string());
+        self.tell(self.now(), What::closed(connection, remote, reason));
     }
 
     fn tell(&self, at: Time, what: What) {
