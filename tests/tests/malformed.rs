@@ -315,3 +315,18 @@ fn a_malformed_answer_of_a_server_leaves_no_client_without_one() -> Outcome {
     assert!(code.is_some(), "an answer, the server's own bytes or one of ours");
     Ok(())
 }
+
+#[test]
+fn a_message_of_60_kb_passes_whole_and_one_over_max_message_closes_the_connection() -> Outcome {
+    let scene = Scene::new("large")?;
+    let mut bad = scene.bad()?;
+    let request = bad.request(REALM, 60_000);
+    bad.send(&request)?;
+    assert_eq!(bad.result()?.1, Some(2001));
+    let request = bad.request(REALM, 70_000);
+    // The rest of it may find the connection closed.
+    let _ = bad.send(&request);
+    answered_or_not_then_closed(&mut bad, 5015)?;
+    scene.others_go_on()?;
+    Ok(())
+}
