@@ -1,15 +1,17 @@
 //! A network namespace of a test's own.
 
 use anyhow::{Context, Result, anyhow, ensure};
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io;
 use std::net::SocketAddrV4;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
 /// A namespace without a name: it goes when the guard and the last process in it are gone. `lo` is up and has
-/// 127.0.0.0/8 and, since freeDiameter overlooks that range, [`NetNs::ADDRESSES`].
+/// 127.0.0.0/8 and, since freeDiameter overlooks that range, [`NetNs::ADDRESSES`]. Programs started in it have a BPF file
+/// system of their own too.
 #[derive(Debug)]
 pub struct NetNs {
     file: File,
@@ -38,7 +40,7 @@ impl NetNs {
         let (starter, jobs) = channel::<(Command, Sender<io::Result<Child>>)>();
         let inside = file.try_clone()?;
         std::thread::spawn(move || {
-            let entered = setns(inside, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+            let entered = setns(&inside, CloneFlags::CLONE_NEWNET).and_then(|()| own_bpffs()).map_err(io::Error::from);
             for (mut command, reply) in jobs {
                 let child =
                     entered.as_ref().map_err(|e| io::Error::other(e.to_string())).and_then(|()| command.spawn());
@@ -76,8 +78,13 @@ impl NetNs {
         }))
     }
 
-    /// Starts a program in the namespace; it is killed at the latest when the guard goes. Its mounts are the test's own
-    /// (`ip netns exec` would hide the BPF file system).
+    /// Runs a program in the namespace to its end.
+    pub fn output(&self, mut command: Command) -> Result<Output> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(self.spawn(command)?.wait_with_output()?)
+    }
+
+    /// Starts a program in the namespace; it is killed at the latest when the guard goes.
     pub fn spawn(&self, command: Command) -> Result<Child> {
         let program = command.get_program().to_string_lossy().into_owned();
         let (reply, answer) = channel();
@@ -85,6 +92,15 @@ impl NetNs {
         let child = answer.recv().map_err(|_| anyhow!("the namespace's thread has ended"))?;
         child.with_context(|| format!("cannot start {program}: run `cargo xtask setup`"))
     }
+}
+
+/// Gives the calling thread a BPF file system of its own: pins have one place on a machine, and a governor that runs there,
+/// or another test's, is none of this test's business.
+fn own_bpffs() -> nix::Result<()> {
+    const NONE: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?;
+    mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), NONE)
 }
 
 fn on_a_thread<T: Send>(body: impl FnOnce() -> Result<T> + Send) -> Result<T> {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use governor_tests::freediameter;
 use governor_tests::governor::{ADDRESS, Config, Governor, HOST};
-use governor_tests::kernel::{dump, exclusive, monotonic};
+use governor_tests::kernel::{dump, monotonic};
 use governor_tests::raw::{Client, Conduct, Peer, Received, Server, Tally};
 use governor_tests::wait::{millis, secs};
 use governor_tests::{NetNs, Outcome, Scratch, eventually};
@@ -25,12 +25,12 @@ fn config(kernel_assist: &str) -> Config {
 }
 
 /// What the kernel's maps say of the connection to that port: its record and its levels.
-fn in_the_kernel(port: u16) -> Result<(Value, Value)> {
-    let connections = dump("connections")?;
+fn in_the_kernel(ns: &NetNs, port: u16) -> Result<(Value, Value)> {
+    let connections = dump(ns, "connections")?;
     let here = |entry: &&Value| entry["formatted"]["value"]["remote_port"] == port;
     let entry = connections.iter().find(here).with_context(|| format!("port {port} is not in {connections:?}"))?;
     let cookie = &entry["formatted"]["key"];
-    let levels = dump("levels")?;
+    let levels = dump(ns, "levels")?;
     let level = levels.iter().find(|l| l["formatted"]["key"] == *cookie).context("its cookie is not in levels")?;
     Ok((entry["formatted"]["value"].clone(), level["formatted"]["value"].clone()))
 }
@@ -56,7 +56,7 @@ fn assert_steps(seen: &[(u64, Instant)]) {
     assert_eq!(levels, [98, 3, 2, 1, 0]);
     for pair in seen[1..].windows(2) {
         let time = pair[1].1 - pair[0].1;
-        assert!((millis(2700)..millis(3700)).contains(&time), "level {} for {time:?}", pair[0].0);
+        assert!((millis(2700)..millis(4500)).contains(&time), "level {} for {time:?}", pair[0].0);
     }
 }
 
@@ -67,13 +67,12 @@ fn assert_none_lost(outcome: &Tally) {
 
 #[test]
 fn a_server_that_stops_reading_is_at_98_within_100_ms_and_comes_back_in_steps_and_nothing_is_lost() -> Outcome {
-    let _kernel = exclusive()?;
     let (ns, scratch) = (NetNs::new()?, Scratch::new("blocking")?);
     let stuck = Server::start(&ns, "10.0.0.2:3869", "stuck.example.net", Conduct::default())?;
     let well = Server::start(&ns, "10.0.0.3:3870", "well.example.net", Conduct::default())?;
     let mut governor = Governor::start(&ns, &scratch, &config("required"))?;
     governor.up(&["stuck", "well"])?;
-    let (_, level) = in_the_kernel(3869)?;
+    let (_, level) = in_the_kernel(&ns, 3869)?;
     assert_eq!(level["cpl"], 0, "{level}");
     let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
 
@@ -82,8 +81,9 @@ fn a_server_that_stops_reading_is_at_98_within_100_ms_and_comes_back_in_steps_an
         std::thread::sleep(secs(1));
         stuck.conduct(Conduct { reading: false, ..Conduct::default() });
         let (record, level, seen) = eventually("98 in the kernel's map", secs(5), || {
-            let (record, level) = in_the_kernel(3869).ok()?;
-            (level["cpl"] == 98).then(|| (record, level, monotonic()))
+            let (record, level) = in_the_kernel(&ns, 3869).ok()?;
+            let blocked = level["cpl"] == 98 && record["blocked_since"] != 0;
+            blocked.then(|| (record, level, monotonic()))
         })?;
         // The first failed write: when the kernel refused it.
         let failed = Duration::from_nanos(record["blocked_since"].as_u64().context("no blocked_since")?);
@@ -108,7 +108,7 @@ fn a_server_that_stops_reading_is_at_98_within_100_ms_and_comes_back_in_steps_an
     assert_eq!(connection["pending"], 0, "{connection}");
     let held_back = connection.pointer("/counters/held_back/cpl/0").and_then(Value::as_u64);
     assert!(held_back > Some(450), "what went elsewhere is counted: {connection}");
-    assert_eq!(in_the_kernel(3869)?.1["cpl"], 0);
+    assert_eq!(in_the_kernel(&ns, 3869)?.1["cpl"], 0);
     assert!(stuck.trouble().is_empty(), "no frame was torn: {:?}", stuck.trouble());
     assert!(governor.stop()?.success());
     Ok(())

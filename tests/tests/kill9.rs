@@ -2,27 +2,12 @@
 
 use governor_tests::freediameter::{Conduct, Load, Node, number};
 use governor_tests::governor::{Config, Governor, HOST};
-use governor_tests::kernel::{PINS, exclusive};
+use governor_tests::kernel::pins;
 use governor_tests::wait::secs;
 use governor_tests::{NetNs, Outcome, Scratch, eventually};
-use std::collections::BTreeSet;
-use std::path::Path;
-
-fn pins() -> BTreeSet<String> {
-    fn walk(path: &Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-            found.insert(entry.path().display().to_string());
-            walk(&entry.path(), found);
-        }
-    }
-    let mut found = BTreeSet::new();
-    walk(Path::new(PINS), &mut found);
-    found
-}
 
 #[test]
 fn after_kill_9_a_new_start_finds_port_and_pins_free_and_the_peers_come_back_by_themselves() -> Outcome {
-    let _kernel = exclusive()?;
     let (ns, scratch) = (NetNs::new()?, Scratch::new("kill9")?);
     let server =
         Node::server("server.example.net", "10.0.0.2", 3869, &Conduct::default()).accept(HOST).start(&ns, &scratch)?;
@@ -32,8 +17,8 @@ fn after_kill_9_a_new_start_finds_port_and_pins_free_and_the_peers_come_back_by_
         .route("example.net", &[&["server"]]);
     let mut killed = Governor::start(&ns, &scratch, &config)?;
     killed.up(&["server"])?;
-    let while_running = pins();
-    assert!(!while_running.is_empty(), "pins under {PINS}");
+    let while_running = pins(&ns)?;
+    assert!(!while_running.is_empty(), "no pins");
     let load = Load { count: 6000, rate: 300, concurrency: 100, timeout: secs(3), ..Load::default() };
     let client = Node::client("client.example.net", "10.0.0.3", 3870, &load)
         .connect(HOST, "10.0.0.1", 3868)
@@ -43,12 +28,12 @@ fn after_kill_9_a_new_start_finds_port_and_pins_free_and_the_peers_come_back_by_
 
     let mut governor = Governor::start(&ns, &scratch, &config)?;
     governor.up(&["server"])?;
-    assert_eq!(pins(), while_running, "the same set, nothing left over");
+    assert_eq!(pins(&ns)?, while_running, "the same set, nothing left over");
     // freeDiameter takes a peer that was lost back into service after three watchdog exchanges only.
     let before = number(&client.report(), "/codes/2001");
     eventually("traffic again", secs(25), || (number(&client.report(), "/codes/2001") > before + 300).then_some(()))?;
     assert!(number(&server.report(), "/received") > 0);
     assert!(governor.stop()?.success());
-    assert_eq!(pins(), BTreeSet::new(), "no pin after the exit");
+    assert_eq!(pins(&ns)?, Vec::<String>::new(), "no pin after the exit");
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use governor_tests::governor::{ADDRESS, Config, Governor};
-use governor_tests::kernel::exclusive;
 use governor_tests::raw::{Client, Conduct, Server, Tally};
 use governor_tests::wait::{millis, secs};
 use governor_tests::{NetNs, Outcome, Scratch, eventually};
@@ -70,7 +69,6 @@ fn relieved_before_it_blocks(kernel_assist: &str) -> Result<()> {
 
 #[test]
 fn pressure_measured_by_the_kernel_programs_relieves_a_connection_before_it_blocks() -> Outcome {
-    let _kernel = exclusive()?;
     relieved_before_it_blocks("required")?;
     Ok(())
 }

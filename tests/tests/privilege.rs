@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use governor_tests::governor::{ADDRESS, Config, Governor, binary};
-use governor_tests::kernel::exclusive;
 use governor_tests::raw::{Client, Conduct, Server};
 use governor_tests::wait::secs;
 use governor_tests::{NetNs, Outcome, Process, Scratch};
@@ -66,7 +65,6 @@ fn auto_without_privilege_works_and_says_what_is_missing() -> Outcome {
 
 #[test]
 fn auto_with_privilege_works() -> Outcome {
-    let _kernel = exclusive()?;
     let (ns, scratch) = (NetNs::new()?, Scratch::new("auto")?);
     let _server = Server::start(&ns, "10.0.0.2:3869", "server.example.net", Conduct::default())?;
     let governor = Governor::start(&ns, &scratch, &config("auto"))?;

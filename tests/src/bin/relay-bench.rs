@@ -131,7 +131,7 @@ fn measure(relay: Relay, options: &Options) -> Result<Figures> {
     let mut server = Command::new("taskset");
     server.args(["-c", LOAD_CORE]).arg(governor::binary()?).args(["load", "server", "--origin-host", SERVER]);
     server.arg("--listen").arg(format!("tcp://{address}"));
-    let mut server = Process::start(&ns, "server", &mut server, &scratch.file("server.log"))?;
+    let mut server = Process::start(&ns, "server", &server, &scratch.file("server.log"))?;
     eventually("the server's listening", Duration::from_secs(10), || {
         ns.listens(&address).is_ok_and(|listens| listens).then_some(())
     })?;
@@ -175,7 +175,7 @@ fn run(ns: &NetNs, scratch: &Scratch, relay: &Process, options: &Options) -> Res
         None => client.arg("--outstanding").arg(options.outstanding.to_string()),
     };
     let before = relay.cpu_time()?;
-    let mut client = Process::start(ns, "client", &mut client, &scratch.file("client.log"))?;
+    let mut client = Process::start(ns, "client", &client, &scratch.file("client.log"))?;
     let status = client.wait(Duration::from_secs(options.seconds + 30))?;
     let after = relay.cpu_time()?;
     let log = client.log();
