@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use governor_tests::governor::{ADDRESS, Config, Governor};
-use governor_tests::kernel::{dump, exclusive};
+use governor_tests::kernel::dump;
 use governor_tests::raw::{Client, Conduct, Server};
 use governor_tests::wait::{millis, secs};
 use governor_tests::{NetNs, Outcome, Scratch, eventually};
@@ -30,7 +30,6 @@ fn stuck(page: &str, metric: &str, more: &str) -> Result<f64> {
 
 #[test]
 fn the_page_shows_what_the_kernel_measures_on_a_socket_that_blocks() -> Outcome {
-    let _kernel = exclusive()?;
     let (ns, scratch) = (NetNs::new()?, Scratch::new("metrics")?);
     let server = Server::start(&ns, "10.0.0.2:3869", "stuck.example.net", Conduct::default())?;
     let _well = Server::start(&ns, "10.0.0.3:3870", "well.example.net", Conduct::default())?;
@@ -60,7 +59,7 @@ fn the_page_shows_what_the_kernel_measures_on_a_socket_that_blocks() -> Outcome 
     // Nothing moves on the blocked socket: the page, the status and the map say the same.
     let page = scrape(&ns)?;
     let status = governor.connection("stuck")?;
-    let maps = dump("connections")?;
+    let maps = dump(&ns, "connections")?;
     let record = maps
         .iter()
         .map(|entry| &entry["formatted"]["value"])
