@@ -153,12 +153,11 @@ fn serve(shared: &Shared, mut peer: Peer) -> Result<()> {
     let mut delayed: VecDeque<(Instant, Bytes)> = VecDeque::new();
     let mut out = Vec::new();
     while !shared.ended.load(Relaxed) {
-        let conduct = lock(&shared.conduct).clone();
         let now = Instant::now();
         while delayed.front().is_some_and(|(due, _)| *due <= now) {
             out.extend(delayed.pop_front().into_iter().flat_map(|(_, answer)| answer));
         }
-        if !conduct.reading {
+        if !lock(&shared.conduct).reading {
             std::thread::sleep(Duration::from_millis(5));
             continue;
         }
@@ -185,6 +184,8 @@ fn serve(shared: &Shared, mut peer: Peer) -> Result<()> {
                         shared.requests.fetch_add(1, Relaxed);
                         shared.retransmitted.fetch_add(u64::from(message.header.flags.is_retransmitted()), Relaxed);
                         lock(&shared.arrivals).push(now);
+                        // As it is to be now, not as it was when the wait for this request began.
+                        let conduct = lock(&shared.conduct).clone();
                         if !conduct.silent {
                             let answer = peer.answer(&message, conduct.result_code, conduct.origin_host.as_deref());
                             delayed.push_back((now + conduct.delay, answer));
