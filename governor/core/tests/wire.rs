@@ -33,7 +33,7 @@ fn view(bytes: &[u8]) -> Message<'_> {
     Message::new(bytes).expect("a header")
 }
 
-fn refuse<'a>(request: &Message<'_>, result_code: u32, failed_avp: Option<&'a [u8]>) -> Vec<u8> {
+fn refuse(request: &Message<'_>, result_code: u32, failed_avp: Option<&[u8]>) -> Vec<u8> {
     let verdict = Verdict { result_code, error_message: "refused here", failed_avp };
     answer(request, "gov1.example.net", "example.net", &verdict).to_vec()
 }
