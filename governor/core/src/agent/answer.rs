@@ -61,16 +61,12 @@ impl Agent {
     /// A refusal by the adjacent peer itself may be mended elsewhere, unless that very peer was asked for. Within
     /// `max_attempts`; when nobody else takes the request the peer's own answer goes back.
     fn retry(&mut self, now: Time, connection: ConnectionIndex, id: TransactionId, result_code: u32) -> bool {
-        let node = &self.settings.node;
-        if !node.retry_result_codes.contains(&result_code) {
+        if !self.settings.node.retry_result_codes.contains(&result_code) {
             return false;
         }
         let peer = self.slots[connection.get()].peer;
-        let may = self
-            .transactions
-            .get(id)
-            .is_some_and(|t| (peer.is_none() || t.plan.destination != peer) && t.attempts < node.max_attempts);
-        may && self.send_again(now, id, Again::Answered).is_ok()
+        let asked_for = peer.is_some() && self.transactions.get(id).is_some_and(|t| t.plan.destination == peer);
+        !asked_for && (self.is_orphan(id) || self.send_again(now, id, Again::Answered).is_ok())
     }
 
     /// Sends an answer to where its request came from and ends the record.

@@ -362,7 +362,7 @@ impl Agent {
     }
 
     /// Has the requester gone? Then the record ends: nobody is asked again for an answer that nobody takes.
-    fn is_orphan(&mut self, id: TransactionId) -> bool {
+    pub(super) fn is_orphan(&mut self, id: TransactionId) -> bool {
         let requester = self.transactions.get(id).map(|t| t.ingress);
         let gone = requester.is_some_and(|link| !matches!(self.links.used_for(link), Some(Use::Slot { .. })));
         if gone {

@@ -15,9 +15,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const CLIENTS: [&str; 2] = ["c1", "c2"];
-const SERVERS: [&str; 3] = ["s1", "s2", "s3"];
-const NODES: [&str; 5] = ["c1", "c2", "s1", "s2", "s3"];
-const CONNECTIONS: [&str; 6] = ["c1", "c2", "s1", "s1-b", "s2", "s3"];
+/// `a3` loses elections against `gov`, the others win them.
+const SERVERS: [&str; 3] = ["s1", "s2", "a3"];
+const NODES: [&str; 5] = ["c1", "c2", "s1", "s2", "a3"];
+const CONNECTIONS: [&str; 6] = ["c1", "c2", "s1", "s1-b", "s2", "a3"];
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -88,6 +89,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => node().prop_map(Op::Lose),
         2 => (node(), cause).prop_map(|(node, cause)| Op::GoodBye(node, cause)),
         4 => client().prop_map(Op::Dial),
+        1 => server().prop_map(Op::Dial),
         1 => (node(), 0u8..4).prop_map(|(node, kind)| Op::Garbage(node, kind)),
         1 => (server(), 0u64..110).prop_map(|(server, percent)| Op::Pressure(server, percent)),
         1 => select(vec![1, 7, 64, 1000, usize::MAX / 2]).prop_map(Op::Segment),
@@ -105,13 +107,13 @@ fn op() -> impl Strategy<Value = Op> {
 fn topology(variant: u8, attempts: u8) -> Topology {
     let t = Topology::new();
     let t = match variant {
-        0 => t.client("c1").client("c2").server("s1").server("s1-b").server("s2").server("s3"),
-        1 => t.server("s3").server("s1").server("s1-b").client("c2").server("s2").client("c1"),
+        0 => t.client("c1").client("c2").server("s1").server("s1-b").server("s2").server("a3"),
+        1 => t.server("a3").server("s1").server("s1-b").client("c2").server("s2").client("c1"),
         _ => t.client("c2").server("s2").server("s1").client("c1").server("s1-b"),
     };
     let t = if variant < 2 {
-        t.route("example.net", &[&[("s1", 3), ("s2", 1), ("s1-b", 0)], &[("s3", 1)]])
-            .set("s3", |c| c.throttle = Some(Throttle::new("t", 30)))
+        t.route("example.net", &[&[("s1", 3), ("s2", 1), ("s1-b", 0)], &[("a3", 1)]])
+            .set("a3", |c| c.throttle = Some(Throttle::new("t", 30)))
     } else {
         t.route("example.net", &[&[("s1", 3), ("s2", 1), ("s1-b", 0)]])
     };

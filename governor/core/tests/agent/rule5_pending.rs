@@ -119,6 +119,19 @@ fn a_retransmission_waits_for_its_answer_anew() {
 }
 
 #[test]
+fn no_refusal_is_mended_for_a_client_that_has_gone() {
+    let mut net = Net::chain(2);
+    net.behave("s1", Behaviour::After(Duration::from_millis(100), 3004));
+    net.requests("c1", 3);
+    net.run_ms(10);
+    net.cut("c1");
+    net.drive();
+    assert_eq!(net.got(["s1", "s2"]), [3, 0]);
+    assert_eq!(net.agent.totals().answers_orphaned, 3);
+    assert_eq!(net.cpl("s1"), 1, "it was busy all the same");
+}
+
+#[test]
 fn nobody_is_asked_again_for_a_client_that_has_gone() {
     let mut net = Net::star(2, 2);
     net.behave("s1", Behaviour::Silent);
