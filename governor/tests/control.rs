@@ -1,7 +1,8 @@
 //! The control socket and `governor status`, with an agent that has a made-up state.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-use governor::observe::control::{self, AskError, BindError, Listener};
+use governor::observe::control::{self, Agent, Answer, AskError, BindError, Connections, Listener, Refused, Request};
+use governor::observe::event::{Event, What};
 use governor::observe::snapshot::{Connection, Node, Snapshot};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,6 +11,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast;
+
+/// Events that a subscriber may be behind.
+const BACKLOG: usize = 64;
 
 /// A path that fits into a socket's address, in a directory of the test's own that goes with it.
 struct Socket(PathBuf);
@@ -43,17 +50,46 @@ fn snapshot(pid: u32) -> Snapshot {
     }
 }
 
-/// Serves on `path` while `client` runs on a thread of its own. Each snapshot's pid is how many there were before it.
+/// Each snapshot's pid is how many there were before it. Each request for a list is an event, too.
+#[derive(Clone)]
+struct Fake {
+    count: Rc<Cell<u32>>,
+    events: broadcast::Sender<Arc<Event>>,
+}
+
+impl Agent for Fake {
+    async fn answer(&self, request: Request) -> Result<Answer, Refused> {
+        match request {
+            Request::Status => match self.count.replace(self.count.get() + 1) {
+                pid @ ..100 => Ok(Answer::Status(Box::new(snapshot(pid)))),
+                _ => Err(Refused::new("the agent is ending")),
+            },
+            Request::List => {
+                for _ in 0..BACKLOG {
+                    let _ = self.events.send(Arc::new(event(self.count.replace(self.count.get() + 1))));
+                }
+                Ok(Answer::List(Connections { connections: Vec::new() }))
+            }
+            other => Err(Refused::new(format!("{other:?}"))),
+        }
+    }
+
+    fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
+    }
+}
+
+fn event(pending: u32) -> Event {
+    Event { t: 0.0, what: What::Stopping { pending } }
+}
+
+/// Serves on `path` while `client` runs on a thread of its own.
 fn with_agent<T: Send + 'static>(path: &Path, client: impl FnOnce() -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = Listener::bind(path).unwrap();
-        let count = Rc::new(Cell::new(0));
-        let status = move || {
-            let pid = count.replace(count.get() + 1);
-            async move { (pid < 100).then(|| snapshot(pid)) }
-        };
-        let server = tokio::task::spawn_local(listener.serve(status));
+        let agent = Fake { count: Rc::default(), events: broadcast::Sender::new(BACKLOG) };
+        let server = tokio::task::spawn_local(listener.serve(agent));
         let result = tokio::task::spawn_blocking(client).await.unwrap();
         assert!(!server.is_finished());
         server.abort();
@@ -98,6 +134,47 @@ fn a_client_may_ask_again_and_what_is_no_request_is_told() {
     assert!(lines[1].starts_with("{\"error\":\"not a request: unknown variant `stop`"), "{}", lines[1]);
     assert!(lines[2].starts_with("{\"error\":\"not a request: "), "{}", lines[2]);
     assert_eq!(serde_json::from_str::<Snapshot>(&lines[3]).unwrap().node.pid, 1);
+}
+
+#[test]
+fn a_subscriber_gets_every_event_in_order_and_goes_when_it_likes() {
+    let path = socket("subscribe");
+    let asked = path.0.clone();
+    with_agent(&path, move || {
+        let mut events = control::events(&asked).unwrap();
+        let _gone = control::events(&asked).unwrap();
+        drop(_gone);
+        control::ask::<Connections>(&asked, &Request::List).unwrap();
+        control::ask::<Connections>(&asked, &Request::List).unwrap();
+        for pending in 0..2 * u32::try_from(BACKLOG).unwrap() {
+            let line = events.next().unwrap().unwrap();
+            assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event(pending));
+        }
+    });
+}
+
+#[test]
+fn a_subscriber_that_does_not_read_is_told_what_it_lost_and_left_while_others_are_served() {
+    let path = socket("slow");
+    let asked = path.0.clone();
+    with_agent(&path, move || {
+        let mut slow = control::events(&asked).unwrap();
+        let start = Instant::now();
+        // Until its socket is full and the backlog has run over: 64 events a round.
+        for _ in 0..500 {
+            control::ask::<Connections>(&asked, &Request::List).unwrap();
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        let (mut got, mut last) = (0, String::new());
+        while let Some(line) = slow.next().transpose().unwrap() {
+            got += 1;
+            last = line;
+        }
+        let last: serde_json::Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(last["event"], "dropped", "{last}");
+        let lost = last["lost"].as_u64().unwrap();
+        assert!(lost > 0 && got > 1 && got + lost <= 500 * 64, "got {got}, lost {lost}");
+    });
 }
 
 #[test]

@@ -141,6 +141,16 @@ pub struct Levels {
 }
 
 impl Levels {
+    /// A feature's level.
+    pub const fn of(self, feature: Feature) -> Level {
+        match feature {
+            Feature::Status => self.status,
+            Feature::RemoteBusy => self.remote_busy,
+            Feature::Transport => self.transport,
+            Feature::Throttle => self.throttle,
+        }
+    }
+
     /// `CPL = max(X1, X2, X3, X98)`.
     pub fn cpl(self) -> Level {
         self.status.max(self.remote_busy).max(self.transport).max(self.throttle)

@@ -7,10 +7,14 @@
 //! A command that keeps running calls [`log::init`] first. An `Err` is printed as `governor: <chain of causes>` and exits
 //! with 1; a command with other codes by contract returns them as `Ok(ExitCode)`. Wrong arguments exit with 2.
 
+pub mod agent;
 pub mod check;
+pub mod connection;
 pub mod demo;
+pub mod events;
 pub mod load;
 pub mod log;
+pub mod reload;
 pub mod replay;
 pub mod run;
 pub mod status;
@@ -35,12 +39,18 @@ pub struct Cli {
 pub enum Command {
     /// Check a configuration file whole; print every fault with its line
     Check(check::Args),
+    /// A connection of the running agent: look at it, take it out of service, set its level by hand
+    Connection(connection::Args),
     /// See it work: a relay, four servers and an overload in one process; no file, no peers, no root
     Demo(demo::Args),
+    /// Follow what happens in the running agent: each change of level, and more, as a line of JSON
+    Events(events::Args),
     /// Diameter load: a client, a server, or both, with a report
     Load(Box<load::Args>),
     /// Run the relay
     Run(run::Args),
+    /// Have the running agent read its configuration file again; exit 2 if it refuses it
+    Reload(reload::Args),
     /// Run events through the core in simulated time: what would these settings have done?
     Replay(replay::Args),
     /// Show the running agent: levels, rates, pending requests, counters
@@ -55,9 +65,12 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Check(args) => check::run(args),
+            Command::Connection(args) => connection::run(args),
             Command::Demo(args) => demo::run(args),
+            Command::Events(args) => events::run(args),
             Command::Load(args) => load::run(*args),
             Command::Run(args) => run::run(args),
+            Command::Reload(args) => reload::run(args),
             Command::Replay(args) => replay::run(args),
             Command::Status(args) => status::run(args),
         }

@@ -2,7 +2,7 @@
 
 use crate::cli::log;
 use crate::config;
-use crate::relay::{self, Outcome};
+use crate::relay::{self, Handle, Outcome, Started};
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub struct Args {
     config: PathBuf,
 }
 
-/// Runs the relay until SIGTERM or SIGINT.
+/// Runs the relay until SIGTERM or SIGINT; SIGHUP has it read its file again.
 ///
 /// # Errors
 /// A faulty configuration, or what keeps the relay from starting.
@@ -33,22 +33,35 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for note in &config.notes {
         warn!(line = note.line, key = note.key, "{}", note.message);
     }
-    let until = async {
-        let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            warn!("cannot listen for signals; stop with SIGKILL");
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+    let started = |started: Started| {
+        started.kernel.lines().for_each(|line| info!("{line}"));
+        tokio::task::spawn_local(async move {
+            if let Err(error) = signals(started.handle).await {
+                warn!(%error, "cannot listen for signals; stop with SIGKILL");
+            }
+        });
     };
-    let outcome = relay::start(config, |started| started.kernel.lines().for_each(|line| info!("{line}")), until)
-        .context("the relay cannot start")?;
-    match outcome {
-        Outcome::Quiet => info!("every peer has said goodbye"),
-        Outcome::Deadline => warn!("some peers have not said goodbye in time"),
+    match relay::start(config, started, std::future::pending()).context("the relay cannot start")? {
+        Outcome::Quiet => info!("everything was answered, and every peer has said goodbye"),
+        Outcome::Deadline => warn!("some answers or goodbyes have not come in time"),
+        Outcome::AtOnce => warn!("told a second time to end: ended at once"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// SIGHUP: other settings. SIGTERM, SIGINT: the end; a second one: at once.
+async fn signals(relay: Handle) -> std::io::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => relay.stop(),
+            _ = interrupt.recv() => relay.stop(),
+            // The log has the outcome. Not waited for: an end must not wait for a reload.
+            _ = hang_up.recv() => {
+                let reloading = relay.clone();
+                tokio::task::spawn_local(async move { reloading.reload().await });
+            }
+        }
+    }
 }

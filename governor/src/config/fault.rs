@@ -1,9 +1,10 @@
 //! What is wrong with a configuration file, and where.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One fault of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// Line, counted from 1; 0 where the fault is the file's as a whole (it cannot be read).
     pub line: usize,
@@ -14,7 +15,7 @@ pub struct Fault {
 }
 
 /// Every fault of a file, in the order of lines; never empty.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub struct Faults {
     /// The file's name as it was given.
     pub file: String,

@@ -8,6 +8,7 @@ mod duration;
 mod fault;
 mod groups;
 pub mod keys;
+mod lines;
 mod node;
 mod peers;
 mod reader;
@@ -17,6 +18,7 @@ mod words;
 
 pub use address::{Address, Scheme};
 pub use fault::{Fault, Faults};
+pub use lines::Lines;
 
 use governor_core::settings::Settings;
 use reader::{Section, Sink};
@@ -37,6 +39,10 @@ pub struct Config {
     pub throttle_sets: usize,
     /// What is allowed but hardly meant, for the operator's eyes.
     pub notes: Vec<Fault>,
+    /// The file it was read from, to be read again; `None`: it was a text.
+    pub file: Option<PathBuf>,
+    /// Where its keys stand.
+    pub lines: Lines,
 }
 
 /// Settings of sockets, files and kernel: none of the core's business.
@@ -74,6 +80,17 @@ pub enum KernelAssist {
     Off,
 }
 
+impl std::fmt::Display for KernelAssist {
+    /// As the file spells it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Required => "required",
+            Self::Off => "off",
+        })
+    }
+}
+
 /// Reads and checks a file.
 ///
 /// # Errors
@@ -81,7 +98,7 @@ pub enum KernelAssist {
 pub fn load(path: &Path) -> Result<Config, Faults> {
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
-        Ok(text) => parse(&text, &file),
+        Ok(text) => parse(&text, &file).map(|config| Config { file: Some(path.to_owned()), ..config }),
         Err(error) => {
             let message = format!("cannot be read: {error}");
             Err(Faults { file, faults: vec![Fault { line: 0, key: String::new(), message }] })
@@ -104,10 +121,10 @@ pub fn parse(text: &str, file: &str) -> Result<Config, Faults> {
         let root = Section::new(&mut sink, String::new(), 0..0, document.get_ref(), keys::ROOT);
         read(&mut sink, &root)
     });
-    let Sink { mut faults, mut notes, .. } = sink;
+    let Sink { mut faults, mut notes, places, .. } = sink;
     notes.sort_by_key(|note| note.line);
     match config {
-        Some(config) if faults.is_empty() => Ok(Config { notes, ..config }),
+        Some(config) if faults.is_empty() => Ok(Config { notes, lines: places, ..config }),
         _ => {
             faults.sort_by_key(|fault| fault.line);
             Err(Faults { file: file.to_owned(), faults })
@@ -129,5 +146,7 @@ fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Config {
         shell: Shell { listen, connections: shells, kernel_assist, control, metrics },
         throttle_sets: sets.len(),
         notes: Vec::new(),
+        file: None,
+        lines: Lines::default(),
     }
 }

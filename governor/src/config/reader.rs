@@ -4,6 +4,7 @@ use super::address::Address;
 use super::duration;
 use super::fault::Fault;
 use super::keys::{Key, Kind, Millis, Missing, Table};
+use super::lines::Lines;
 use super::words::{bare, check_name, join, plain, quoted, shown, supported, unknown, whole, with_article};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -21,6 +22,8 @@ pub struct Sink {
     pub faults: Vec<Fault>,
     /// What is allowed but hardly meant.
     pub notes: Vec<Fault>,
+    /// Where the keys of single tables stand.
+    pub places: Lines,
 }
 
 /// One table of the file.
@@ -51,7 +54,12 @@ impl Sink {
     /// For a file of that text.
     pub fn new(text: &str) -> Self {
         let after_newline = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { lines: std::iter::once(0).chain(after_newline).collect(), faults: Vec::new(), notes: Vec::new() }
+        Self {
+            lines: std::iter::once(0).chain(after_newline).collect(),
+            faults: Vec::new(),
+            notes: Vec::new(),
+            places: Lines::default(),
+        }
     }
 
     /// The line of a byte offset, counted from 1.
@@ -81,6 +89,10 @@ impl<'a, 'i> Section<'a, 'i> {
             let name = key.get_ref().as_ref();
             if keys.key(name).is_none() {
                 sink.fault(&key.span(), &join(&path, name), unknown(name, &keys));
+            }
+            if !path.contains('[') {
+                let line = sink.line(key.span().start);
+                sink.places.note(join(&path, name), line);
             }
         }
         Self { path, at, table, keys }
@@ -255,6 +267,8 @@ impl<'a, 'i> Section<'a, 'i> {
         let mut addresses: Vec<Address> = Vec::new();
         for (at, element) in self.texts(sink, name).into_iter().enumerate() {
             let path = format!("{}[{}]", self.key_path(name), at + 1);
+            let line = sink.line(element.at.start);
+            sink.places.note(path.clone(), line);
             match supported(element.value) {
                 // Port 0 is any free port, each time another.
                 Ok(address) if address.port() != 0 && addresses.contains(&address) => {

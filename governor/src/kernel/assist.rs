@@ -86,9 +86,7 @@ impl Registration {
             family: if self.local.is_ipv4() { FAMILY_IPV4 } else { FAMILY_IPV6 },
             protocol: self.protocol,
             state: state::ESTABLISHED,
-            thresholds: self
-                .pressure
-                .map_or(Thresholds::OFF, |Pressure { onset, abatement }| Thresholds { onset, abatement }),
+            thresholds: thresholds(self.pressure),
             ..ConnectionRecord::default()
         }
     }
@@ -132,6 +130,19 @@ impl Assist {
         lock(&self.connections)
             .insert(registration.cookie, Wire(registration.record()), 0)
             .map_err(failed("connections", "insert"))
+    }
+
+    /// Gives a registered connection other thresholds and keeps its counters, but for what is counted at this very moment.
+    /// One that is not there is no error.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn set_pressure(&self, cookie: u64, pressure: Option<Pressure>) -> Result<(), Error> {
+        let mut connections = lock(&self.connections);
+        let found = optional(connections.get(&cookie, 0)).map_err(failed("connections", "look-up"))?;
+        let Some(Wire(record)) = found else { return Ok(()) };
+        let record = ConnectionRecord { thresholds: thresholds(pressure), ..record };
+        connections.insert(cookie, Wire(record), 0).map_err(failed("connections", "insert"))
     }
 
     /// Forgets a connection and its levels. One that is not there is no error.
@@ -206,6 +217,10 @@ impl Assist {
     pub fn take_events(&mut self) -> Option<Events> {
         self.events.take()
     }
+}
+
+fn thresholds(pressure: Option<Pressure>) -> Thresholds {
+    pressure.map_or(Thresholds::OFF, |Pressure { onset, abatement }| Thresholds { onset, abatement })
 }
 
 fn take(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, Error> {

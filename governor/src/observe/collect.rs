@@ -4,6 +4,7 @@ use super::snapshot::{
     Connection, Counters, Discarded, Group, HeldBack, LastRefusal, Levels, Node, Peer, Route, RouteGroup, RouteMember,
     Snapshot, Totals,
 };
+use super::why;
 use crate::config::Shell;
 use governor_core::agent::{self, Agent, HELD_BACK_REASONS, Slot};
 use governor_core::level::Level;
@@ -18,7 +19,7 @@ pub fn snapshot(agent: &mut Agent, shell: &Shell, now: Time) -> Snapshot {
     // The rate of an idle connection falls without anybody's doing.
     agent.refresh(now);
     let settings = agent.settings();
-    let connections = agent.slots().iter().map(|slot| connection(slot, settings, shell, now)).collect();
+    let connections = agent.slots().iter().map(|slot| connection(slot, agent, shell, now)).collect();
     let peers = settings.peers.iter().map(|p| peer(p, settings, agent)).collect();
     let routes = settings.routes.iter().map(|r| route(r, settings, agent)).collect();
     let groups = settings.groups.iter().zip(agent.groups()).map(|(configured, group)| Group {
@@ -50,7 +51,9 @@ pub fn snapshot(agent: &mut Agent, shell: &Shell, now: Time) -> Snapshot {
     }
 }
 
-fn connection(slot: &Slot, settings: &Settings, shell: &Shell, now: Time) -> Connection {
+/// A configured connection.
+pub fn connection(slot: &Slot, agent: &Agent, shell: &Shell, now: Time) -> Connection {
+    let settings = agent.settings();
     let configured = &settings.connections[slot.index.get()];
     let congestion = slot.congestion();
     let levels = Levels::from(congestion.levels());
@@ -62,10 +65,13 @@ fn connection(slot: &Slot, settings: &Settings, shell: &Shell, now: Time) -> Con
         address: address.map(ToString::to_string),
         remote: None,
         state: slot.machine().state().name().to_owned(),
+        admin: slot.admin().name().to_owned(),
+        manual_level: slot.manual_level().map(Level::number),
         watchdog: slot.machine().watchdog().name().to_owned(),
         cpl: congestion.cpl().number(),
         levels,
         set_by: levels.set_by().map(str::to_owned),
+        why: why::why(slot, agent, address, now),
         since: Some((now - slot.level_since()).as_secs_f64()),
         rate: congestion.rate(),
         throttle: throttle.map(|set| set.name.clone()),
@@ -82,9 +88,15 @@ fn connection(slot: &Slot, settings: &Settings, shell: &Shell, now: Time) -> Con
                 Refusal::Cpl(level) => Some(level.number()),
                 _ => None,
             },
+            rule: why::rule(priority, refusal, configured, group_of(slot, settings)),
         }),
         last_close: slot.last_close().map(ToString::to_string),
     }
+}
+
+/// The name of the group that it is a member of.
+fn group_of<'s>(slot: &Slot, settings: &'s Settings) -> Option<&'s str> {
+    slot.group().and_then(|at| settings.groups.get(at)).map(|group| group.name.as_str())
 }
 
 fn counters(counters: &agent::Counters) -> Counters {
@@ -192,10 +204,12 @@ mod tests {
             peer: "hss1.example.net".to_owned(),
             address: Some("tcp://127.0.0.1:3869".to_owned()),
             state: "Wait-Conn-Ack".to_owned(),
+            admin: "enabled".to_owned(),
             watchdog: "INITIAL".to_owned(),
             cpl: 99,
             levels: Levels { status: 99, ..Levels::default() },
             set_by: Some("status".to_owned()),
+            why: "down: connecting to tcp://127.0.0.1:3869".to_owned(),
             since: Some(1.5),
             throttle: Some("gold".to_owned()),
             max_rate: Some(1000),

@@ -1,13 +1,14 @@
 //! What happens, as one record each: the log line and whoever follows the agent see the same.
 //!
-//! As JSON one object an event. `event` says which (`level`, `group`, `up`, `down`, `closed`), `t` when, in seconds since
-//! 1970 (UTC). Names and meanings are a contract with other programs: fields are added, never renamed.
+//! As JSON one object an event. `event` says which (docs/control.md has them all), `t` when, in seconds since 1970 (UTC). Names and meanings are a contract with other programs: fields are added, never renamed.
 
+use super::control::Reloaded;
+use crate::config::Faults;
 use governor_core::congestion::{Cause, GroupChange, LevelChange};
 use governor_core::level::{Feature, Level};
 use governor_core::peer::CloseReason;
 use serde::{Deserialize, Serialize};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +80,33 @@ pub enum What {
         reason: String,
         /// Why, for people.
         detail: String,
+    },
+    /// The operator has put a connection into or out of service, or its drain has ended.
+    Admin {
+        /// Its name.
+        connection: String,
+        /// Its peer's host.
+        peer: String,
+        /// `enabled`, `draining` or `disabled`.
+        admin: String,
+    },
+    /// The operator has set a connection's status level by hand.
+    ManualLevel {
+        /// Its name.
+        connection: String,
+        /// Its peer's host.
+        peer: String,
+        /// The level; null: what is measured counts again.
+        level: Option<Level>,
+    },
+    /// The agent runs on other settings.
+    Reloaded(Reloaded),
+    /// A configuration was not taken; nothing has changed.
+    ReloadRefused(Faults),
+    /// The end has begun.
+    Stopping {
+        /// Pending records of the whole agent: they are waited for.
+        pending: u32,
     },
     /// A transport connection is closed.
     Closed {
@@ -156,6 +184,23 @@ impl Event {
             ),
             What::Up { connection, peer } => info!(connection, peer, "up"),
             What::Down { connection, peer, reason, detail } => warn!(connection, peer, reason, detail, "down"),
+            What::Admin { connection, peer, admin } => info!(connection, peer, admin, "service"),
+            What::ManualLevel { connection, peer, level } => {
+                info!(connection, peer, level = level.map(Level::number), "level by hand");
+            }
+            What::Reloaded(Reloaded { added, removed, kept, listening, closed, notes }) => {
+                for note in notes {
+                    warn!(line = note.line, key = note.key, "{}", note.message);
+                }
+                info!(kept, ?added, ?removed, ?listening, ?closed, "reloaded");
+            }
+            What::ReloadRefused(Faults { file, faults }) => {
+                for fault in faults {
+                    error!(file, line = fault.line, key = fault.key, "{}", fault.message);
+                }
+                error!(file, faults = faults.len(), "the configuration is refused; nothing has changed");
+            }
+            What::Stopping { pending } => info!(pending, "stopping"),
             What::Closed { connection, remote, reason, detail } => {
                 info!(connection, remote, reason, detail, "closing");
             }
@@ -166,6 +211,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Fault;
     use governor_core::level::Priority;
     use governor_core::time::Time;
     use serde_json::json;
@@ -210,11 +256,18 @@ mod tests {
         let group = governor_core::settings::Group { max_rate: Some(5000), ..governor_core::settings::Group::new("g") };
         let change =
             GroupChange { from: Level::CL0, to: Level::CL1, rate: 3001.5, pending: 3, at: Time::from_millis(100) };
+        let fault = Fault { line: 3, key: "node".to_owned(), message: "no".to_owned() };
         let others = [
             What::group(&group, &change),
             What::Up { connection: "a".to_owned(), peer: "h".to_owned() },
             What::down("a".to_owned(), "h".to_owned(), &CloseReason::WatchdogTimeout),
             What::closed(None, Some("127.0.0.1:1".to_owned()), &CloseReason::UnknownPeer),
+            What::Admin { connection: "a".to_owned(), peer: "h".to_owned(), admin: "draining".to_owned() },
+            What::ManualLevel { connection: "a".to_owned(), peer: "h".to_owned(), level: Some(Level::CL2) },
+            What::ManualLevel { connection: "a".to_owned(), peer: "h".to_owned(), level: None },
+            What::Reloaded(Reloaded { added: vec!["b".to_owned()], kept: 3, ..Reloaded::default() }),
+            What::ReloadRefused(Faults { file: "f".to_owned(), faults: vec![fault] }),
+            What::Stopping { pending: 4 },
         ];
         let events = causes.map(level).into_iter().chain(others.map(|what| Event { t: 1.25, what }));
         for event in events {

@@ -6,3 +6,4 @@ pub mod control;
 pub mod event;
 pub mod metrics;
 pub mod snapshot;
+mod why;

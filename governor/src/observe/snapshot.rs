@@ -86,6 +86,11 @@ pub struct Connection {
     pub remote: Option<String>,
     /// State of its peer machine (RFC 6733 section 5.6): `Closed`, `Wait-Conn-Ack`, `Wait-I-CEA`, `I-Open`, `R-Open`, `Closing`...
     pub state: String,
+    /// Whether the operator wants it in service: `enabled`, `draining` (no new requests; a DPR once what is pending has
+    /// ended) or `disabled`.
+    pub admin: String,
+    /// The status level that the operator has set by hand: 1, 2, 3 or 98.
+    pub manual_level: Option<u8>,
     /// State of its watchdog (RFC 3539): `INITIAL`, `OKAY`, `SUSPECT`, `DOWN`, `REOPEN`.
     pub watchdog: String,
     /// The connection's overall level.
@@ -94,6 +99,8 @@ pub struct Connection {
     pub levels: Levels,
     /// The input that sets the CPL (`status`, `remote_busy`, `transport`, `throttle`; the first of several); null at 0.
     pub set_by: Option<String>,
+    /// Why it is where it is, in a sentence.
+    pub why: String,
     /// How long the CPL has been what it is, seconds; null: since the start.
     pub since: Option<f64>,
     /// Egress messages/s.
@@ -214,6 +221,8 @@ pub struct LastRefusal {
     pub reason: String,
     /// The level that did it, where the reason is `cpl`.
     pub level: Option<u8>,
+    /// Which rule did it, in a sentence with its figures.
+    pub rule: String,
 }
 
 /// A route.

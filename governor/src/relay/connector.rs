@@ -1,13 +1,14 @@
 //! Connections coming into being: those that we open and those that we accept.
 
 use super::engine::{Engine, Input, Shared};
-use crate::config::Address;
 use crate::transport::tcp::Connected;
 use crate::transport::{self, Listener, Options, Reader};
 use governor_core::agent::LinkId;
 use governor_core::settings::ConnectionIndex;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
@@ -15,18 +16,19 @@ use tracing::{debug, info, warn};
 
 /// Opens the transport connection of a slot and tells the agent how it went.
 pub(super) fn connect(shared: &Shared, engine: &mut Engine, connection: ConnectionIndex) {
-    let settings = engine.agent.settings();
-    let patience = settings.node.connect_timeout;
-    let name = settings.connections[connection.get()].name.clone();
+    let patience = engine.agent.settings().node.connect_timeout;
+    let Some(name) = engine.agent.slot(connection).map(|slot| slot.name.clone()) else { return };
     let Some(shell) = engine.shell.connections.get(connection.get()) else { return };
     let Some(to) = shell.address.as_ref().and_then(|address| address.endpoints.first().copied()) else { return };
     let options = Options { send_buffer: shell.send_buffer };
     let shared = shared.clone();
+    let whose = Rc::new(Cell::new(connection));
+    let connection = Rc::clone(&whose);
     let task = spawn_local(async move {
         let outcome = timeout(patience, transport::connect(to, options)).await;
         let outcome = outcome.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut)));
         let mut engine = shared.borrow();
-        let now = engine.now();
+        let (now, connection) = (engine.now(), connection.get());
         match outcome {
             Ok(connected) => {
                 let local = vec![connected.local_ip()];
@@ -34,18 +36,13 @@ pub(super) fn connect(shared: &Shared, engine: &mut Engine, connection: Connecti
                 adopt(&shared, &mut engine, link, connected);
             }
             Err(error) => {
-                info!(connection = name, %to, %error, "cannot connect");
+                info!(connection = &*name, %to, %error, "cannot connect");
                 engine.agent.handle_connect_failed(now, connection);
             }
         }
         engine.wake_driver();
     });
-    engine.attempt(connection, task.abort_handle());
-}
-
-/// Binds one listening address of the configuration.
-pub(super) fn listen(address: &Address) -> io::Result<Vec<Listener>> {
-    address.endpoints.iter().map(|&on| Listener::bind(on, Options::default())).collect()
+    engine.attempt(whose, task.abort_handle());
 }
 
 /// Accepts for ever.

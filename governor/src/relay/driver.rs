@@ -134,6 +134,7 @@ fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
             engine.followers.retain(|follower| follower.send((connection, change)).is_ok());
         }
         Event::Group(group, change) => engine.tell_group(group, &change),
+        Event::Admin(connection, admin) => engine.tell_admin(connection, admin),
     }
 }
 

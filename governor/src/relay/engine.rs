@@ -1,14 +1,16 @@
 //! The agent with its sockets.
 
 use super::handle::{Change, Events};
+use super::listeners::Listening;
 use crate::config::Shell;
 use crate::transport::{Reader, Writer};
 use governor_core::agent::{Agent, LinkId};
 use governor_core::settings::ConnectionIndex;
 use governor_core::time::Time;
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
@@ -29,8 +31,16 @@ pub(super) struct Engine {
     pub agent: Agent,
     pub shell: Shell,
     pub kernel: super::kernel::Kernel,
-    /// Where it listens, with the ports that the system chose for 0.
-    pub listening: Vec<SocketAddr>,
+    /// Where it listens.
+    pub listeners: Vec<Listening>,
+    /// The configuration file, to be read again.
+    pub file: Option<PathBuf>,
+    /// Held by a reload.
+    pub reloading: Rc<tokio::sync::Mutex<()>>,
+    /// The end has begun.
+    pub ending: bool,
+    /// A task measures sockets in place of the kernel programs.
+    pub sampling: bool,
     /// Who wants to hear of changes of level.
     pub followers: Vec<UnboundedSender<Change>>,
     /// Who wants to hear of everything that happens.
@@ -41,13 +51,20 @@ pub(super) struct Engine {
     /// By [`LinkId::index`]: the last socket that is gone. The agent tells of its end later.
     gone: Vec<Option<Gone>>,
     /// Attempts under way, by connection.
-    attempts: Vec<Option<AbortHandle>>,
+    attempts: Vec<Option<Attempt>>,
     /// Links by their sockets' cookies.
     pub cookies: HashMap<u64, LinkId>,
     /// Links whose X3 was raised, and may still be.
     pub raised: HashSet<LinkId>,
     scratch: Box<[u8]>,
     driver: Option<Waker>,
+}
+
+/// An attempt to connect.
+struct Attempt {
+    /// Whose; its task looks here, for a reload changes it.
+    connection: Rc<Cell<ConnectionIndex>>,
+    task: AbortHandle,
 }
 
 pub(super) struct Socket {
@@ -97,15 +114,19 @@ impl Shared {
 // === impl Engine ===
 
 impl Engine {
-    pub fn new(agent: Agent, shell: Shell, kernel: super::kernel::Kernel, origin: Instant) -> Self {
+    pub fn new(agent: Agent, shell: Shell, kernel: super::kernel::Kernel, file: Option<PathBuf>) -> Self {
         Self {
             agent,
             shell,
             kernel,
-            listening: Vec::new(),
+            listeners: Vec::new(),
+            file,
+            reloading: Rc::default(),
+            ending: false,
+            sampling: false,
             followers: Vec::new(),
             events: Events::new(super::tell::BACKLOG),
-            origin,
+            origin: Instant::now(),
             sockets: Vec::new(),
             gone: Vec::new(),
             attempts: Vec::new(),
@@ -152,20 +173,37 @@ impl Engine {
     }
 
     /// Remembers the attempt to connect, in place of an older one.
-    pub fn attempt(&mut self, connection: ConnectionIndex, task: AbortHandle) {
-        let at = connection.get();
+    pub fn attempt(&mut self, connection: Rc<Cell<ConnectionIndex>>, task: AbortHandle) {
+        let at = connection.get().get();
         if self.attempts.len() <= at {
             self.attempts.resize_with(at + 1, || None);
         }
-        if let Some(old) = self.attempts[at].replace(task) {
-            old.abort();
+        if let Some(old) = self.attempts[at].replace(Attempt { connection, task }) {
+            old.task.abort();
         }
     }
 
     /// Ends the attempt to connect, if it has not ended.
     pub fn give_up(&mut self, connection: ConnectionIndex) {
-        if let Some(task) = self.attempts.get_mut(connection.get()).and_then(Option::take) {
-            task.abort();
+        if let Some(attempt) = self.attempts.get_mut(connection.get()).and_then(Option::take) {
+            attempt.task.abort();
+        }
+    }
+
+    /// Other settings have given the connections other indices; `moved` has the new one of each old one.
+    pub fn renumber(&mut self, moved: &[Option<ConnectionIndex>]) {
+        let to = |was: ConnectionIndex| moved.get(was.get()).copied().flatten();
+        for socket in self.sockets.iter_mut().flatten() {
+            socket.connection = socket.connection.and_then(to);
+        }
+        for Attempt { connection, task } in std::mem::take(&mut self.attempts).into_iter().flatten() {
+            match to(connection.get()) {
+                Some(is) => {
+                    connection.set(is);
+                    self.attempt(connection, task);
+                }
+                None => task.abort(),
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Talking to a running relay from another task or thread.
 
+use crate::config::Faults;
+use crate::observe::control::Reloaded;
 use crate::observe::event::Event;
 use crate::observe::snapshot::Snapshot;
 use governor_core::congestion::LevelChange;
@@ -7,7 +9,7 @@ use governor_core::settings::ConnectionIndex;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-/// A change of level on a connection.
+/// A change of level on a connection, by its index in the settings of that moment.
 pub type Change = (ConnectionIndex, LevelChange);
 
 /// Where the relay's events come from: [`broadcast::Sender::subscribe`]. A follower that lags behind is told how many it has
@@ -21,7 +23,9 @@ pub enum Command {
     Status(oneshot::Sender<Box<Snapshot>>),
     /// Every change of level from now on, until the receiver is dropped.
     Follow(mpsc::UnboundedSender<Change>),
-    /// Say goodbye to every peer and end.
+    /// Read the configuration file again.
+    Reload(oneshot::Sender<Result<Reloaded, Faults>>),
+    /// Say goodbye to every peer and end; the second time: end at once.
     Stop,
 }
 
@@ -32,6 +36,8 @@ pub enum Outcome {
     Quiet,
     /// The deadline came first.
     Deadline,
+    /// It was told to end a second time.
+    AtOnce,
 }
 
 /// A running relay. Cheap to clone; the relay does not end with the last one.
@@ -64,7 +70,14 @@ impl Handle {
         Some(self.events.upgrade()?.subscribe())
     }
 
-    /// Asks it to end.
+    /// Has it read its configuration file again; `None` when it runs no more.
+    pub async fn reload(&self) -> Option<Result<Reloaded, Faults>> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Reload(reply)).ok()?;
+        answer.await.ok()
+    }
+
+    /// Asks it to end: what is pending is answered, every peer is told. A second time: at once.
     pub fn stop(&self) {
         // It may have ended already.
         let _ = self.commands.send(Command::Stop);

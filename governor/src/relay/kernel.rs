@@ -11,9 +11,10 @@ use crate::kernel::{
 use governor_core::agent::LinkId;
 use governor_core::congestion::LevelChange;
 use governor_core::level::{Feature, Level};
-use governor_core::settings::{ConnectionIndex, Settings};
+use governor_core::settings::{ConnectionIndex, Pressure, Settings};
 use std::os::fd::AsFd;
 use std::time::Duration;
+use tokio::task::spawn_local;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
@@ -88,7 +89,7 @@ impl Kernel {
 impl Engine {
     /// A link serves a slot from now on: the programs measure its socket.
     pub fn bind(&mut self, link: LinkId, connection: ConnectionIndex) {
-        let pressure = self.agent.settings().connections[connection.get()].transport.pressure;
+        let pressure = self.pressure(connection);
         let send_buffer = self.shell.connections.get(connection.get()).and_then(|shell| shell.send_buffer);
         let accepted = self.shell.connections.get(connection.get()).is_none_or(|shell| shell.address.is_none());
         let Some(socket) = self.socket(link) else { return };
@@ -115,9 +116,26 @@ impl Engine {
         }
     }
 
+    /// The thresholds of a connection; `None`: it has none, or is in no configuration any more.
+    fn pressure(&self, connection: ConnectionIndex) -> Option<Pressure> {
+        self.agent.settings().connections.get(connection.get())?.transport.pressure
+    }
+
+    /// The thresholds of a link's connection are others now.
+    pub fn measure_anew(&mut self, link: LinkId) {
+        let socket = self.socket(link).map(|socket| (socket.connection, socket.cookie));
+        if let Some((Some(connection), Some(cookie))) = socket
+            && let Some(assist) = &self.kernel.assist
+            && let Err(error) = assist.set_pressure(cookie, self.pressure(connection))
+        {
+            warn!(%error, "the kernel programs keep the former thresholds of this connection");
+        }
+        self.measure(link);
+    }
+
     /// Shows a slot's levels in the map `levels`.
     pub fn publish(&mut self, connection: ConnectionIndex) {
-        let slot = &self.agent.slots()[connection.get()];
+        let Some(slot) = self.agent.slot(connection) else { return };
         let levels = slot.congestion().levels();
         let Some(link) = slot.link() else { return };
         let Some(cookie) = self.socket(link).and_then(|socket| socket.cookie) else { return };
@@ -140,7 +158,7 @@ impl Engine {
         let Some(socket) = self.socket(link) else { return };
         let Some(connection) = socket.connection else { return };
         let writer = socket.writer.clone();
-        if self.agent.settings().connections[connection.get()].transport.pressure.is_none() {
+        if self.pressure(connection).is_none() {
             return;
         }
         match occupancy(writer.as_fd()) {
@@ -203,8 +221,17 @@ pub(super) async fn listen(shared: Shared, mut events: Events) {
     }
 }
 
+/// Starts [`sample`] where it is needed and does not run.
+pub(super) fn sample_if_needed(shared: &Shared, engine: &mut Engine) {
+    let pressure = || engine.agent.settings().connections.iter().any(|c| c.transport.pressure.is_some());
+    if !engine.sampling && pressure() {
+        engine.sampling = true;
+        spawn_local(sample(shared.clone()));
+    }
+}
+
 /// Measures the sockets whose level waits for it, for ever.
-pub(super) async fn sample(shared: Shared) {
+async fn sample(shared: Shared) {
     loop {
         sleep(SAMPLE).await;
         let mut engine = shared.borrow();

@@ -9,10 +9,15 @@ mod driver;
 mod engine;
 mod handle;
 mod kernel;
+mod listeners;
 mod measure;
 mod origin_state;
+mod reload;
+mod service;
 mod start;
 mod status;
+mod stop;
+mod systemd;
 mod tell;
 
 pub use handle::{Change, Command, Handle, Outcome};

@@ -3,28 +3,25 @@
 use super::engine::{Engine, Shared};
 use super::handle::{Command, Handle, Outcome};
 use super::kernel::Kernel;
-use super::{connector, driver, origin_state};
+use super::listeners::Bound;
+use super::{driver, kernel, origin_state, reload, stop, systemd};
 use crate::config::{Address, Config};
 use crate::observe::control;
 use crate::observe::metrics::server::Server;
 use crate::transport::limits;
 use governor_core::agent::Agent;
-use governor_core::peer::{DisconnectCause, Local};
+use governor_core::peer::Local;
 use governor_core::time::Time;
 use std::future::Future;
 use std::net::SocketAddr;
-
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 /// Vendor-Id of the CER: none (RFC 6733 section 5.3.3).
 const VENDOR: u32 = 0;
-/// How long peers may take to say goodbye at the end.
-const GOODBYE: Duration = Duration::from_secs(5);
 
 /// Why the relay cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +55,8 @@ pub struct Started {
     pub kernel: String,
 }
 
-/// Runs a relay on this thread until it is stopped. `started` is called once it listens; `until` ends it, as
-/// [`Handle::stop`] does.
+/// Runs a relay on this thread until it is stopped. `started` is called once it listens, within the relay's
+/// `tokio::task::LocalSet`; `until` ends it, as [`Handle::stop`] does.
 ///
 /// # Errors
 /// What keeps it from starting; nothing is left behind then.
@@ -77,22 +74,14 @@ async fn run(
     started: impl FnOnce(Started),
     until: impl Future<Output = ()> + 'static,
 ) -> Result<Outcome, StartError> {
-    let open_files = limits::raise_open_files();
-    let connections = config.settings.connections.len() as u64;
-    if open_files < connections + 64 {
-        warn!(open_files, connections, "the limit of open files (RLIMIT_NOFILE) is too low for all connections");
-    }
-    let Config { settings, shell, .. } = config;
-    let mut listeners = Vec::new();
-    for address in &shell.listen {
-        let listening = connector::listen(address)
-            .map_err(|source| StartError::Listen { address: Address::to_string(address), source })?;
-        listeners.extend(listening);
-    }
-    let listening = listeners.iter().filter_map(|l| l.local_addr().ok()).collect::<Vec<_>>();
-    let (kernel, events) = Kernel::load(&shell, &settings).map_err(StartError::Kernel)?;
-    let report = kernel.report().to_string();
-    let measure_ourselves = settings.connections.iter().any(|connection| connection.transport.pressure.is_some());
+    let Config { settings, shell, file, .. } = config;
+    check_open_files(settings.connections.len());
+    let bind = |address: &Address| {
+        Bound::new(address).map_err(|source| StartError::Listen { address: address.to_string(), source })
+    };
+    let bound = shell.listen.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
+    let (programs, events) = Kernel::load(&shell, &settings).map_err(StartError::Kernel)?;
+    let report = programs.report().to_string();
 
     // A relay that cannot be asked still relays.
     let control = shell.control.as_deref().and_then(|path| match control::Listener::bind(path) {
@@ -122,19 +111,11 @@ async fn run(
         origin_state_id: origin_state::next(state_file.as_deref()),
     });
     let agent = Agent::new(Time::ZERO, Arc::new(settings), local, seed());
-    let mut engine = Engine::new(agent, shell, kernel, Instant::now());
-    engine.listening.clone_from(&listening);
-    let shared = Shared::new(engine);
+    let shared = Shared::new(Engine::new(agent, shell, programs, file));
 
     spawn_local(driver::drive(shared.clone()));
-    for listener in listeners {
-        spawn_local(connector::accept(shared.clone(), listener));
-    }
     if let Some(events) = events {
-        spawn_local(super::kernel::listen(shared.clone(), events));
-    }
-    if measure_ourselves {
-        spawn_local(super::kernel::sample(shared.clone()));
+        spawn_local(kernel::listen(shared.clone(), events));
     }
     let metrics_at = metrics.as_ref().map(Server::address);
     if let Some(address) = metrics_at {
@@ -143,36 +124,45 @@ async fn run(
     }
     if let Some(control) = control {
         info!(socket = %control.path().display(), "answering `governor status`");
-        let shared = shared.clone();
-        spawn_local(control.serve(move || {
-            let snapshot = super::status::status(&mut shared.borrow());
-            std::future::ready(Some(snapshot))
-        }));
+        spawn_local(control.serve(shared.clone()));
     }
-    {
+    let (sender, mut commands) = mpsc::unbounded_channel();
+    let handle = Handle { commands: sender, events: shared.borrow().events.downgrade() };
+    let listening = {
         let mut engine = shared.borrow();
         let now = engine.now();
+        engine.listeners = bound.into_iter().map(|bound| bound.serve(&shared)).collect();
         engine.agent.handle_start(now);
+        kernel::sample_if_needed(&shared, &mut engine);
         engine.wake_driver();
-    }
-    let (sender, commands) = mpsc::unbounded_channel();
-    let handle = Handle { commands: sender, events: shared.borrow().events.downgrade() };
-    for address in &listening {
-        info!(%address, "listening");
-    }
+        engine.listeners.iter().flat_map(|listening| listening.local.clone()).collect()
+    };
+    spawn_local(systemd::watchdog());
+    systemd::ready();
     started(Started { handle: handle.clone(), listening, metrics: metrics_at, kernel: report });
     tokio::select! {
         () = until => {}
-        () = serve(shared.clone(), commands) => {}
+        () = serve(&shared, &mut commands) => {}
     }
-    let outcome = stop(shared).await;
+    let outcome = tokio::select! {
+        outcome = stop::stop(&shared) => outcome,
+        () = serve(&shared, &mut commands) => Outcome::AtOnce,
+    };
     // Until here: the end is to be seen on the page.
     drop(metrics);
     Ok(outcome)
 }
 
+/// Tells when there may be fewer descriptors than sockets.
+pub(super) fn check_open_files(connections: usize) {
+    let (open_files, connections) = (limits::raise_open_files(), connections as u64);
+    if open_files < connections + 64 {
+        warn!(open_files, connections, "the limit of open files (RLIMIT_NOFILE) is too low for all connections");
+    }
+}
+
 /// Answers commands until one says stop.
-async fn serve(shared: Shared, mut commands: mpsc::UnboundedReceiver<Command>) {
+async fn serve(shared: &Shared, commands: &mut mpsc::UnboundedReceiver<Command>) {
     // The relay's own handle keeps the channel open, so `None` never comes.
     while let Some(command) = commands.recv().await {
         match command {
@@ -181,33 +171,20 @@ async fn serve(shared: Shared, mut commands: mpsc::UnboundedReceiver<Command>) {
                 let _ = reply.send(Box::new(super::status::status(&mut shared.borrow())));
             }
             Command::Follow(follower) => shared.borrow().followers.push(follower),
+            Command::Reload(reply) => {
+                let shared = shared.clone();
+                spawn_local(async move {
+                    let outcome = reload::reload(&shared).await;
+                    let _ = reply.send(outcome);
+                });
+            }
             Command::Stop => return,
         }
     }
 }
 
-/// DPR to every peer, and a while for their answers.
-async fn stop(shared: Shared) -> Outcome {
-    info!("stopping");
-    {
-        let mut engine = shared.borrow();
-        let now = engine.now();
-        engine.agent.handle_stop(now, DisconnectCause::Rebooting);
-        engine.wake_driver();
-    }
-    let quiet = async {
-        while !shared.borrow().agent.is_quiet() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    match timeout(GOODBYE, quiet).await {
-        Ok(()) => Outcome::Quiet,
-        Err(_) => Outcome::Deadline,
-    }
-}
-
-/// Another one at each start. Not a secret: it makes jitter and the first identifiers.
-fn seed() -> u64 {
+/// Another one at each call. Not a secret: it makes jitter and the first identifiers.
+pub(super) fn seed() -> u64 {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
     u64::try_from(time & u128::from(u64::MAX)).unwrap_or_default() ^ u64::from(std::process::id()).rotate_left(32)
 }

@@ -1,7 +1,7 @@
 //! How the relay stands: what the agent knows, and what only the sockets and the kernel programs know.
 
 use super::engine::Engine;
-use crate::config::KernelAssist as Asked;
+use super::listeners::Listening;
 use crate::kernel::monotonic;
 use crate::observe::collect;
 use crate::observe::snapshot::{KernelAssist, KernelConnection, Snapshot};
@@ -10,14 +10,9 @@ use std::time::Duration;
 pub(super) fn status(engine: &mut Engine) -> Snapshot {
     let now = engine.now();
     let mut snapshot = collect::snapshot(&mut engine.agent, &engine.shell, now);
-    snapshot.listeners = engine.listening.iter().map(|address| format!("tcp://{address}")).collect();
+    snapshot.listeners = engine.listeners.iter().flat_map(Listening::addresses).collect();
     snapshot.kernel_assist = KernelAssist {
-        mode: match engine.shell.kernel_assist {
-            Asked::Auto => "auto",
-            Asked::Required => "required",
-            Asked::Off => "off",
-        }
-        .to_owned(),
+        mode: engine.shell.kernel_assist.to_string(),
         active: engine.kernel.is_active(),
         report: engine.kernel.report().to_string().lines().map(str::to_owned).collect(),
     };

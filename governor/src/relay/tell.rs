@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use crate::observe::event::{Event, What};
-use governor_core::agent::LinkId;
+use governor_core::agent::{Admin, LinkId};
 use governor_core::congestion::{GroupChange, LevelChange};
 use governor_core::peer::CloseReason;
 use governor_core::settings::ConnectionIndex;
@@ -18,7 +18,7 @@ pub(super) const BACKLOG: usize = 4096;
 impl Engine {
     pub fn tell_level(&self, connection: ConnectionIndex, change: &LevelChange) {
         let (name, peer) = self.names(connection);
-        let pending = self.agent.slots()[connection.get()].congestion().pending();
+        let pending = self.agent.slot(connection).map_or(0, |slot| slot.congestion().pending());
         self.tell(change.at, What::level(name, peer, change, pending));
     }
 
@@ -45,6 +45,15 @@ impl Engine {
         self.tell(self.now(), What::closed(connection, remote, reason));
     }
 
+    pub fn tell_admin(&self, connection: ConnectionIndex, admin: Admin) {
+        let (connection, peer) = self.names(connection);
+        self.tell_now(What::Admin { connection, peer, admin: admin.name().to_owned() });
+    }
+
+    pub fn tell_now(&self, what: What) {
+        self.tell(self.now(), what);
+    }
+
     fn tell(&self, at: Time, what: What) {
         // The clock of this moment less the time gone by: the relay's own time never jumps, the clock may.
         let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -57,9 +66,16 @@ impl Engine {
         }
     }
 
+<<<<<<< HEAD
     fn names(&self, connection: ConnectionIndex) -> (String, String) {
         // Not from the settings: a connection may have gone from those.
         let slot = &self.agent.slots()[connection.get()];
         (slot.name.to_string(), slot.peer_host().to_string())
+=======
+    /// A connection's name and its peer's host. Not from the settings: it may have gone from those.
+    pub fn names(&self, connection: ConnectionIndex) -> (String, String) {
+        let slot = self.agent.slot(connection);
+        slot.map(|slot| (slot.name.to_string(), slot.peer_host().to_owned())).unwrap_or_default()
+>>>>>>> 82f546b (Control: reload, connections in and out of service, levels by hand and events over the control socket; why each connection is where it is; a graceful end)
     }
 }

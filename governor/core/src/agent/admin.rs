@@ -1,6 +1,6 @@
 //! What an operator does to a running agent: connections out of service and back, levels set by hand, a drain before the end.
 
-use super::Agent;
+use super::{Agent, Event};
 use crate::level::Level;
 use crate::peer::{DisconnectCause, watchdog};
 use crate::settings::ConnectionIndex;
@@ -49,6 +49,19 @@ impl Turns {
     }
 }
 
+// === impl Admin ===
+
+impl Admin {
+    /// As status and events spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Draining { .. } => "draining",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
 // === impl Agent ===
 
 impl Agent {
@@ -59,7 +72,7 @@ impl Agent {
         if let Some(slot) = self.slots.get_mut(connection.get())
             && slot.admin == Admin::Enabled
         {
-            slot.admin = Admin::Draining { until };
+            self.set_admin(connection, Admin::Draining { until });
             self.touch(connection);
             self.settle(now);
         }
@@ -70,8 +83,8 @@ impl Agent {
         if let Some(slot) = self.slots.get_mut(connection.get())
             && slot.admin != Admin::Enabled
         {
-            slot.admin = Admin::Enabled;
             slot.start_at = Some(now);
+            self.set_admin(connection, Admin::Enabled);
             self.touch(connection);
             self.settle(now);
         }
@@ -93,6 +106,7 @@ impl Agent {
     /// Lets no new request in or out, so that what is pending can end: the first half of a graceful end.
     pub fn handle_drain(&mut self, now: Time) {
         let until = now + self.settings.node.answer_timeout;
+        self.ending = true;
         for at in 0..self.slots.len() {
             if self.slots[at].admin == Admin::Enabled {
                 self.slots[at].admin = Admin::Draining { until };
@@ -127,12 +141,17 @@ impl Agent {
         if (slot.congestion.pending() > 0 || slot.awaited > 0) && now < until {
             return;
         }
-        slot.admin = Admin::Disabled;
         slot.start_at = None;
+        self.set_admin(connection, Admin::Disabled);
         // A peer that is told DO_NOT_WANT_TO_TALK_TO_YOU stays away for long; one that connects to us has to come back
-        // by itself when the slot is enabled again.
-        let initiate = self.settings.connections.get(connection.get()).is_some_and(|c| c.initiate);
+        // by itself when the slot is enabled again. So has one that is to find us after our own restart.
+        let initiate = !self.ending && self.settings.connections.get(connection.get()).is_some_and(|c| c.initiate);
         let cause = if initiate { DisconnectCause::DoNotWantToTalkToYou } else { DisconnectCause::Rebooting };
-        slot.machine.handle_stop(now, cause);
+        self.slots[connection.get()].machine.handle_stop(now, cause);
+    }
+
+    fn set_admin(&mut self, connection: ConnectionIndex, admin: Admin) {
+        self.slots[connection.get()].admin = admin;
+        self.events.push_back(Event::Admin(connection, admin));
     }
 }

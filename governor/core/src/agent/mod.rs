@@ -65,6 +65,8 @@ pub enum Event {
     Down(ConnectionIndex, CloseReason),
     /// A feature's level changed.
     Level(ConnectionIndex, LevelChange),
+    /// The operator has put the slot into this state, or its drain has ended.
+    Admin(ConnectionIndex, Admin),
     /// The level of a group, an index into [`Settings::groups`], changed.
     Group(usize, GroupChange),
 }
@@ -91,6 +93,8 @@ pub struct Agent {
     /// Slots that something was done to since the last [`Agent::settle`].
     touched: Vec<ConnectionIndex>,
     dirty: Vec<LinkId>,
+    /// The end has begun ([`Agent::handle_drain`]).
+    ending: bool,
     events: VecDeque<Event>,
 }
 
@@ -123,6 +127,7 @@ impl Agent {
             routes: settings.routes.iter().map(RouteCounters::of).collect(),
             touched: Vec::new(),
             dirty: Vec::new(),
+            ending: false,
             events: VecDeque::new(),
             settings,
             local,

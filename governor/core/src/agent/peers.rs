@@ -215,6 +215,7 @@ impl Agent {
                 let slot = &mut self.slots[at];
                 slot.times.enter(change.at, change.cpl_to);
                 slot.counters.count_onset(&change);
+                slot.causes[change.feature.index()] = Some(change.cause);
                 self.events.push_back(Event::Level(connection, change));
             }
             self.note_up(connection);

@@ -10,7 +10,7 @@ use super::link::Use;
 use super::timers::{Timer, Timers};
 use super::{Admin, Agent, Event, RouteCounters, Slot};
 use crate::congestion::Group;
-use crate::peer;
+use crate::peer::{self, DisconnectCause};
 use crate::routing::{Selection, Table, Target};
 use crate::settings::{ConnectionIndex, PeerIndex, Settings};
 use crate::time::Time;
@@ -26,6 +26,8 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// As they were, but for limits.
     pub kept: usize,
+    /// The new index of each old one, for whoever keeps connections by their indices; `None`: forgotten.
+    pub moved: Vec<Option<ConnectionIndex>>,
 }
 
 // === impl Agent ===
@@ -72,7 +74,15 @@ impl Agent {
                 changes.kept += 1;
             } else {
                 let mut slot = Slot::new(now, &self.settings, &self.local, index, seed);
-                slot.start_at = Some(if connection.initiate { turns.next() } else { now });
+                // What the operator has said of this name still holds.
+                let was = by_name.get(connection.name.as_str()).and_then(|&from| before[from].as_ref());
+                slot.manual = was.and_then(|was| was.manual);
+                if was.is_some_and(|was| was.admin != Admin::Enabled) {
+                    slot.admin = Admin::Disabled;
+                    slot.machine.handle_stop(now, DisconnectCause::Rebooting);
+                } else {
+                    slot.start_at = Some(if connection.initiate { turns.next() } else { now });
+                }
                 self.slots.push(slot);
                 changes.added.push(connection.name.clone());
             }
@@ -106,6 +116,7 @@ impl Agent {
         self.peer_turns = vec![0; self.settings.peers.len()];
         self.pending.set_limit(self.settings.node.pending_limit);
         self.rearm(now);
+        changes.moved = moved.into_iter().map(|to| (to.0 != u32::MAX).then_some(to)).collect();
         changes
     }
 
@@ -152,7 +163,8 @@ impl Agent {
                 | Event::Bound { connection, .. }
                 | Event::Up(connection)
                 | Event::Down(connection, _)
-                | Event::Level(connection, _) => to(connection),
+                | Event::Level(connection, _)
+                | Event::Admin(connection, _) => to(connection),
                 Event::Group(at, _) => match new.groups.iter().position(|group| group.name == old.groups[*at].name) {
                     Some(now) => *at = now,
                     // Nobody can be told of a group that is no more.

@@ -1,9 +1,9 @@
 //! Slots: the configured connections, each with its peer machine, its levels and its identifiers.
 
 use super::{Admin, Counters, LinkId};
-use crate::congestion::Connection;
+use crate::congestion::{Cause, Connection};
 use crate::diameter::forward;
-use crate::level::{Level, Priority};
+use crate::level::{Feature, Level, Priority};
 use crate::level_times::LevelTimes;
 use crate::peer::{self, CloseReason, Local, Machine, Side};
 use crate::refusal::Refusal;
@@ -50,6 +50,8 @@ pub struct Slot {
     pub(super) counters: Counters,
     /// How long its CPL has been what.
     pub(super) times: LevelTimes,
+    /// The last change of each feature, by [`Feature::index`].
+    pub(super) causes: [Option<Cause>; Feature::ALL.len()],
     pub(super) last_refusal: Option<(Time, Priority, Refusal)>,
     pub(super) last_close: Option<CloseReason>,
     pub(super) touched: bool,
@@ -82,6 +84,7 @@ impl Slot {
             awaited: 0,
             counters: Counters::default(),
             times: LevelTimes::new(now, Level::UNAVAILABLE),
+            causes: [None; Feature::ALL.len()],
             last_refusal: None,
             last_close: None,
             touched: false,
@@ -143,6 +146,16 @@ impl Slot {
         self.machine.state() == peer::State::Closed
             && self.links.iter().all(Option::is_none)
             && self.hop_by_hop.is_empty()
+    }
+
+    /// The group it is a member of, an index into [`Settings::groups`].
+    pub fn group(&self) -> Option<usize> {
+        self.group.map(usize::from)
+    }
+
+    /// Why a feature's level is what it is: its last change. `None`: it has never changed.
+    pub const fn cause(&self, feature: Feature) -> Option<Cause> {
+        self.causes[feature.index()]
     }
 
     /// The link over which it is open.

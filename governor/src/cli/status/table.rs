@@ -1,6 +1,7 @@
 //! A snapshot for people.
 
-use crate::observe::snapshot::{Connection, Group, Route, Snapshot};
+use crate::observe::control::Summary;
+use crate::observe::snapshot::{Connection, Group, LastRefusal, Route, Snapshot};
 use std::fmt::Write as _;
 
 /// The whole page.
@@ -53,6 +54,29 @@ pub fn render(snapshot: &Snapshot) -> String {
     out
 }
 
+/// Connections in short, a line each.
+pub fn summaries(connections: &[Summary]) -> String {
+    let rows = connections.iter().map(|c| {
+        let by_hand = c.manual_level.map_or_else(String::new, |level| level.to_string());
+        let (cpl, pending) = (c.cpl.to_string(), c.pending.to_string());
+        vec![c.name.clone(), c.peer.clone(), c.admin.clone(), c.state.clone(), by_hand, cpl, pending, c.why.clone()]
+    });
+    let head = ["connection", "peer", "service", "state", "by hand", "CPL", "pending", "why"];
+    aligned(&head, rows.collect(), &[0, 1, 2, 3, 7])
+}
+
+/// One connection.
+pub fn connection(shown: &Connection) -> String {
+    let one = std::slice::from_ref(shown);
+    let by_hand = shown.manual_level.map_or_else(String::new, |level| format!(", level {level} by hand"));
+    let mut out = connections(one);
+    let _ = writeln!(out, "\nservice: {}{by_hand}\nwhy: {}", shown.admin, shown.why);
+    if let Some(address) = &shown.address {
+        let _ = writeln!(out, "address: {address}");
+    }
+    out + &last_words(one)
+}
+
 fn connections(connections: &[Connection]) -> String {
     const HEAD: [&str; 15] = [
         "connection",
@@ -98,10 +122,13 @@ fn connections(connections: &[Connection]) -> String {
     aligned(&HEAD, rows.collect(), &[0, 1, 2, 4])
 }
 
-/// Why a connection last refused or closed, and what the kernel says of one that is blocked.
+/// Why a connection is not at 0, why it last refused or closed, and what the kernel says of one that is blocked.
 fn last_words(connections: &[Connection]) -> String {
     let mut out = String::new();
     for c in connections {
+        if c.cpl > 0 || c.admin == "draining" {
+            let _ = writeln!(out, "{}: {}", c.name, c.why);
+        }
         if let Some(kernel) = &c.kernel {
             let _ = write!(out, "{}: kernel: {} of {} bytes queued", c.name, kernel.queued, kernel.limit);
             if let Some(blocked) = kernel.blocked_for {
@@ -110,17 +137,11 @@ fn last_words(connections: &[Connection]) -> String {
             let _ = writeln!(out, ", {} sends, {} refused", kernel.sends, kernel.refusals);
         }
         if let Some(refusal) = &c.last_refusal {
-            let _ = write!(out, "{}: last refused {} ago, ", c.name, span(refusal.ago));
-            match refusal.level {
-                Some(level) => {
-                    let _ = writeln!(out, "priority {} at level {level}", refusal.priority);
-                }
-                None => {
-                    let _ = writeln!(out, "priority {} by {}", refusal.priority, refusal.reason);
-                }
-            }
+            let (ago, LastRefusal { priority, rule, .. }) = (span(refusal.ago), refusal);
+            let _ = writeln!(out, "{}: last refused a request of priority {priority} {ago} ago by {rule}", c.name);
         }
-        if let Some(reason) = &c.last_close {
+        // That of one that is down stands in its `why`.
+        if let Some(reason) = c.last_close.as_ref().filter(|_| c.cpl != 99) {
             let _ = writeln!(out, "{}: last closed: {reason}", c.name);
         }
     }
@@ -199,7 +220,7 @@ fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::snapshot::{KernelConnection, LastRefusal, Node, Peer, RouteGroup, RouteMember};
+    use crate::observe::snapshot::{KernelConnection, Node, Peer, RouteGroup, RouteMember};
 
     #[test]
     fn spans_have_two_units() {
@@ -231,7 +252,8 @@ mod tests {
             pending: 13,
             pending_limit: 1000,
             kernel: Some(KernelConnection { queued: 10, limit: 4096, blocked_for: Some(2.0), ..Default::default() }),
-            last_refusal: Some(LastRefusal { ago: 0.2, priority: 1, reason: "cpl".into(), level: Some(2) }),
+            why: "the peer is busy".into(),
+            last_refusal: Some(LastRefusal { ago: 0.2, priority: 1, rule: "rule 1: so".into(), ..Default::default() }),
             ..Connection::default()
         };
         let down = Connection {
@@ -241,6 +263,7 @@ mod tests {
             cpl: 99,
             set_by: Some("status".into()),
             pending_limit: 10,
+            why: "down: waits".into(),
             last_close: Some("watchdog_timeout".into()),
             ..Connection::default()
         };
@@ -270,9 +293,10 @@ connection  peer            state   CPL  set by       since    rate/s  pending  
 hss1-a      hss1.r          open      2  remote_busy   1.2s  812/1000  13/1000        0       0       0        0          0          0         0
 b           hss2.example.r  closed   99  status                     0     0/10        0       0       0        0          0          0         0
 
+hss1-a: the peer is busy
 hss1-a: kernel: 10 of 4096 bytes queued, blocked for 2.0s, 0 sends, 0 refused
-hss1-a: last refused 0.2s ago, priority 1 at level 2
-b: last closed: watchdog_timeout
+hss1-a: last refused a request of priority 1 0.2s ago by rule 1: so
+b: down: waits
 
 route  realm  host  application  command  to
 hss    r      *               *        *  hss1-a 1 (CPL 2) | else b 1 (CPL 99)
