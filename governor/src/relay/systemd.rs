@@ -11,6 +11,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tracing::debug;
 
+/// How long a message waits for a service manager that is behind: a lost `READY=1` would have it end us, and traffic waits
+/// meanwhile.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// It has started, or a reload has ended.
 pub(super) fn ready() {
     say("READY=1");
@@ -32,7 +36,8 @@ pub(super) async fn watchdog() {
         return;
     };
     loop {
-        say("WATCHDOG=1");
+        // The next one is soon enough, should its queue be full.
+        say_within("WATCHDOG=1", None);
         sleep(limit / 2).await;
     }
 }
@@ -47,21 +52,27 @@ fn watchdog_limit(limit: Option<impl AsRef<OsStr>>, pid: Option<impl AsRef<OsStr
 }
 
 fn say(message: &str) {
+    say_within(message, Some(PATIENCE));
+}
+
+fn say_within(message: &str, patience: Option<Duration>) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    if let Err(error) = send(&socket, message) {
+    if let Err(error) = send(&socket, message, patience) {
         debug!(%error, message, "NOTIFY_SOCKET");
     }
 }
 
-/// A name that begins with `@` is an abstract one.
-fn send(socket: &OsStr, message: &str) -> io::Result<()> {
+/// Waits as long for room in the receiver's queue. A name that begins with `@` is an abstract one.
+fn send(socket: &OsStr, message: &str, patience: Option<Duration>) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(socket)?,
     };
     let datagram = UnixDatagram::unbound()?;
-    // Traffic does not wait for a service manager with a full queue.
-    datagram.set_nonblocking(true)?;
+    match patience {
+        Some(_) => datagram.set_write_timeout(patience)?,
+        None => datagram.set_nonblocking(true)?,
+    }
     datagram.send_to_addr(message.as_bytes(), &address).map(drop)
 }
 
@@ -75,15 +86,15 @@ mod tests {
         let path = std::env::temp_dir().join(&name);
         let named = UnixDatagram::bind(&path).unwrap();
         let unnamed = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        send(path.as_os_str(), "READY=1").unwrap();
-        send(OsStr::new(&format!("@{name}")), "STOPPING=1").unwrap();
+        send(path.as_os_str(), "READY=1", Some(PATIENCE)).unwrap();
+        send(OsStr::new(&format!("@{name}")), "STOPPING=1", None).unwrap();
         std::fs::remove_file(&path).unwrap();
         let mut buffer = [0; 64];
         let length = named.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], b"READY=1");
         let length = unnamed.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], b"STOPPING=1");
-        assert!(send(path.as_os_str(), "READY=1").is_err(), "nobody listens");
+        assert!(send(path.as_os_str(), "READY=1", Some(PATIENCE)).is_err(), "nobody listens");
     }
 
     #[test]

@@ -66,16 +66,9 @@ impl Engine {
         }
     }
 
-<<<<<<< HEAD
-    fn names(&self, connection: ConnectionIndex) -> (String, String) {
-        // Not from the settings: a connection may have gone from those.
-        let slot = &self.agent.slots()[connection.get()];
-        (slot.name.to_string(), slot.peer_host().to_string())
-=======
     /// A connection's name and its peer's host. Not from the settings: it may have gone from those.
     pub fn names(&self, connection: ConnectionIndex) -> (String, String) {
         let slot = self.agent.slot(connection);
-        slot.map(|slot| (slot.name.to_string(), slot.peer_host().to_owned())).unwrap_or_default()
->>>>>>> 82f546b (Control: reload, connections in and out of service, levels by hand and events over the control socket; why each connection is where it is; a graceful end)
+        slot.map(|slot| (slot.name.to_string(), slot.peer_host().to_string())).unwrap_or_default()
     }
 }

@@ -148,11 +148,6 @@ impl Slot {
             && self.hop_by_hop.is_empty()
     }
 
-    /// The group it is a member of, an index into [`Settings::groups`].
-    pub fn group(&self) -> Option<usize> {
-        self.group.map(usize::from)
-    }
-
     /// Why a feature's level is what it is: its last change. `None`: it has never changed.
     pub const fn cause(&self, feature: Feature) -> Option<Cause> {
         self.causes[feature.index()]
