@@ -142,8 +142,7 @@ fn a_subscriber_gets_every_event_in_order_and_goes_when_it_likes() {
     let asked = path.0.clone();
     with_agent(&path, move || {
         let mut events = control::events(&asked).unwrap();
-        let _gone = control::events(&asked).unwrap();
-        drop(_gone);
+        drop(control::events(&asked).unwrap());
         control::ask::<Connections>(&asked, &Request::List).unwrap();
         control::ask::<Connections>(&asked, &Request::List).unwrap();
         for pending in 0..2 * u32::try_from(BACKLOG).unwrap() {
@@ -165,14 +164,14 @@ fn a_subscriber_that_does_not_read_is_told_what_it_lost_and_left_while_others_ar
             control::ask::<Connections>(&asked, &Request::List).unwrap();
         }
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-        let (mut got, mut last) = (0, String::new());
+        let (mut got, mut end) = (0, String::new());
         while let Some(line) = slow.next().transpose().unwrap() {
             got += 1;
-            last = line;
+            end = line;
         }
-        let last: serde_json::Value = serde_json::from_str(&last).unwrap();
-        assert_eq!(last["event"], "dropped", "{last}");
-        let lost = last["lost"].as_u64().unwrap();
+        let end: serde_json::Value = serde_json::from_str(&end).unwrap();
+        assert_eq!(end["event"], "dropped", "{end}");
+        let lost = end["lost"].as_u64().unwrap();
         assert!(lost > 0 && got > 1 && got + lost <= 500 * 64, "got {got}, lost {lost}");
     });
 }

@@ -21,9 +21,9 @@ pub struct Args {
 ///
 /// # Errors
 /// A faulty configuration, or what keeps the relay from starting.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(Args { config: file }: Args) -> anyhow::Result<ExitCode> {
     log::init()?;
-    let config = match config::load(&args.config) {
+    let config = match config::load(&file) {
         Ok(config) => config,
         Err(faults) => {
             eprintln!("{faults}");

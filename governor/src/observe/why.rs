@@ -8,6 +8,7 @@ use governor_core::peer::{State, watchdog};
 use governor_core::refusal::Refusal;
 use governor_core::settings::{Connection, GroupMode};
 use governor_core::time::Time;
+use std::fmt::Write as _;
 
 /// Why a connection has its level and takes, or does not take, requests.
 pub fn why(slot: &Slot, agent: &Agent, address: Option<&Address>, now: Time) -> String {
@@ -36,7 +37,7 @@ pub fn why(slot: &Slot, agent: &Agent, address: Option<&Address>, now: Time) -> 
         && configured.mode == GroupMode::Threshold
         && group.level() > Level::CL0
     {
-        sentence += &format!("; its group {} is at level {} (rule 6)", configured.name, group.level());
+        let _ = write!(sentence, "; its group {} is at level {} (rule 6)", configured.name, group.level());
     }
     sentence
 }

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
@@ -17,7 +18,7 @@ use tracing::{debug, info, warn};
 /// Opens the transport connection of a slot and tells the agent how it went.
 pub(super) fn connect(shared: &Shared, engine: &mut Engine, connection: ConnectionIndex) {
     let patience = engine.agent.settings().node.connect_timeout;
-    let Some(name) = engine.agent.slot(connection).map(|slot| slot.name.clone()) else { return };
+    let Some(name) = engine.agent.slot(connection).map(|slot| Arc::clone(&slot.name)) else { return };
     let Some(shell) = engine.shell.connections.get(connection.get()) else { return };
     let Some(to) = shell.address.as_ref().and_then(|address| address.endpoints.first().copied()) else { return };
     let options = Options { send_buffer: shell.send_buffer };

@@ -1,4 +1,4 @@
-//! What systemd wants to hear of a service of `Type=notify` or `notify-reload` (sd_notify(3)): one datagram a message to the
+//! What systemd wants to hear of a service of `Type=notify` or `notify-reload` (`sd_notify(3)`): one datagram a message to the
 //! socket in `NOTIFY_SOCKET`. Without that variable nothing is said.
 
 use crate::kernel::monotonic;

@@ -183,3 +183,14 @@ fn the_control_socket_can_be_off() {
     let config = accepted(&EVERYTHING.replace("\"/tmp/gov.sock\"", "\"off\""));
     assert_eq!(config.shell.control, None);
 }
+
+#[test]
+fn keys_of_single_tables_are_known_by_their_lines() {
+    let text = "[node]\norigin_host = \"g\"\norigin_realm = \"r\"\nlisten = [\n  \"tcp://127.0.0.1:1\",\n  \"tcp://127.0.0.1:2\",\n]\n";
+    let lines = accepted(text).lines;
+    let of = |key| lines.of(key);
+    assert_eq!([of("node"), of("node.origin_realm"), of("node.listen")], [1, 3, 4]);
+    assert_eq!([of("node.listen[1]"), of("node.listen[2]")], [5, 6]);
+    assert_eq!(of("node.control"), 1, "not given: where it would be");
+    assert_eq!(of("elsewhere.key"), 0);
+}
