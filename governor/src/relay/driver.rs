@@ -7,6 +7,7 @@ use governor_core::time::Time;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::task::spawn_local;
@@ -36,7 +37,7 @@ pub(super) async fn drive(shared: Shared) {
                 None => armed = None,
             }
             if armed.is_none() || timer.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
+                return Poll::<()>::Pending;
             }
             armed = None;
             let now = engine.now();
@@ -44,7 +45,7 @@ pub(super) async fn drive(shared: Shared) {
             drop(engine);
         }
     })
-    .await
+    .await;
 }
 
 /// Writes and does until nothing is left to do.
@@ -63,7 +64,8 @@ pub(super) fn work(shared: &Shared) {
 
 /// Writes a link's output: one call for all of its messages.
 fn flush(shared: &Shared, engine: &mut Engine, link: LinkId) {
-    let Some(writer) = engine.socket(link).filter(|socket| !socket.waits).map(|socket| socket.writer.clone()) else {
+    let Some(writer) = engine.socket(link).filter(|socket| !socket.waits).map(|socket| Rc::clone(&socket.writer))
+    else {
         return;
     };
     loop {
@@ -93,7 +95,7 @@ fn flush(shared: &Shared, engine: &mut Engine, link: LinkId) {
 fn wait_for_room(shared: &Shared, engine: &mut Engine, link: LinkId) {
     let Some(socket) = engine.socket(link) else { return };
     socket.waits = true;
-    let writer = socket.writer.clone();
+    let writer = Rc::clone(&socket.writer);
     let shared = shared.clone();
     spawn_local(async move {
         let outcome = writer.writable().await;
@@ -142,7 +144,7 @@ fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
 /// would reset the connection and could take the last answer with it.
 fn close(shared: &Shared, engine: &mut Engine, link: LinkId) {
     flush(shared, engine, link);
-    let Some(writer) = engine.socket(link).map(|socket| socket.writer.clone()) else { return };
+    let Some(writer) = engine.socket(link).map(|socket| Rc::clone(&socket.writer)) else { return };
     let done = engine.agent.output(link).is_empty();
     if done {
         writer.shutdown();

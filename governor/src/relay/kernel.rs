@@ -8,11 +8,12 @@ use crate::config::{KernelAssist, Shell};
 use crate::kernel::{
     Assist, ConnectionRecord, Error, EventKind, Events, LostEvents, Mode, Options, Registration, Report, occupancy,
 };
-use governor_core::agent::LinkId;
+use governor_core::agent::{LinkId, Slot};
 use governor_core::congestion::LevelChange;
 use governor_core::level::{Feature, Level};
 use governor_core::settings::{ConnectionIndex, Pressure, Settings};
 use std::os::fd::AsFd;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
@@ -94,7 +95,7 @@ impl Engine {
         let accepted = self.shell.connections.get(connection.get()).is_none_or(|shell| shell.address.is_none());
         let Some(socket) = self.socket(link) else { return };
         socket.connection = Some(connection);
-        let writer = socket.writer.clone();
+        let writer = Rc::clone(&socket.writer);
         if accepted && send_buffer.is_some() {
             // The listener could not know yet whose connection it would be.
             writer.set_send_buffer(send_buffer);
@@ -157,7 +158,7 @@ impl Engine {
     fn measure(&mut self, link: LinkId) {
         let Some(socket) = self.socket(link) else { return };
         let Some(connection) = socket.connection else { return };
-        let writer = socket.writer.clone();
+        let writer = Rc::clone(&socket.writer);
         if self.pressure(connection).is_none() {
             return;
         }
@@ -174,7 +175,7 @@ impl Engine {
     pub fn mind_pressure(&mut self, connection: ConnectionIndex, change: &LevelChange) {
         if change.feature == Feature::Transport
             && change.to > Level::CL0
-            && let Some(link) = self.agent.slot(connection).and_then(|slot| slot.link())
+            && let Some(link) = self.agent.slot(connection).and_then(Slot::link)
         {
             self.raised.insert(link);
         }

@@ -5,6 +5,7 @@ use super::listeners::Listening;
 use crate::kernel::monotonic;
 use crate::observe::collect;
 use crate::observe::snapshot::{KernelAssist, KernelConnection, Snapshot};
+use governor_core::agent::Slot;
 use std::time::Duration;
 
 pub(super) fn status(engine: &mut Engine) -> Snapshot {
@@ -19,7 +20,7 @@ pub(super) fn status(engine: &mut Engine) -> Snapshot {
     for socket in engine.sockets() {
         let Some(index) = socket.connection else { continue };
         let Some(connection) = snapshot.connections.get_mut(index.get()) else { continue };
-        let open = engine.agent.slots().get(index.get()).and_then(|slot| slot.link());
+        let open = engine.agent.slots().get(index.get()).and_then(Slot::link);
         // While the machine chooses between two, one that is open is the one to show.
         if connection.remote.is_some() && open != Some(socket.link) {
             continue;

@@ -33,7 +33,7 @@ fn a_subscriber_sees_every_change_in_order_until_the_end() {
     let hss1 = server("hss1", Behaviour::default());
     let mut relay = Relay::start(File::new(&[("hss1", hss1.address())]));
     let events = control::events(&relay.socket()).unwrap();
-    let follower = Command::new(env!("CARGO_BIN_EXE_governor"))
+    let command = Command::new(env!("CARGO_BIN_EXE_governor"))
         .args(["events", "--control"])
         .arg(relay.socket())
         .stdout(Stdio::piped())
@@ -78,8 +78,8 @@ fn a_subscriber_sees_every_change_in_order_until_the_end() {
     ];
     assert_eq!(told, expected);
     assert!(events.is_sorted_by(|a, b| a.t <= b.t + 0.001), "times rise");
-    let out = follower.wait_with_output().unwrap();
+    let out = command.wait_with_output().unwrap();
     let lines = String::from_utf8(out.stdout).unwrap();
-    let followed: Vec<Event> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(out.status.success() && !followed.is_empty() && events.ends_with(&followed), "{lines}");
+    let printed: Vec<Event> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(out.status.success() && !printed.is_empty() && events.ends_with(&printed), "{lines}");
 }
