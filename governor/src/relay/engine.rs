@@ -196,6 +196,9 @@ impl Engine {
         for socket in self.sockets.iter_mut().flatten() {
             socket.connection = socket.connection.and_then(to);
         }
+        for gone in self.gone.iter_mut().flatten() {
+            gone.connection = gone.connection.and_then(to);
+        }
         for Attempt { connection, task } in std::mem::take(&mut self.attempts).into_iter().flatten() {
             match to(connection.get()) {
                 Some(is) => {
