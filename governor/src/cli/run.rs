@@ -6,7 +6,7 @@ use crate::relay::{self, Handle, Outcome, Started};
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 /// What to run.
@@ -35,11 +35,10 @@ pub fn run(Args { config: file }: Args) -> anyhow::Result<ExitCode> {
     }
     let started = |started: Started| {
         started.kernel.lines().for_each(|line| info!("{line}"));
-        tokio::task::spawn_local(async move {
-            if let Err(error) = signals(started.handle).await {
-                warn!(%error, "cannot listen for signals; stop with SIGKILL");
-            }
-        });
+        match Signals::new() {
+            Ok(signals) => drop(tokio::task::spawn_local(signals.obey(started.handle))),
+            Err(error) => warn!(%error, "cannot listen for signals; stop with SIGKILL"),
+        }
     };
     match relay::start(config, started, std::future::pending()).context("the relay cannot start")? {
         Outcome::Quiet => info!("everything was answered, and every peer has said goodbye"),
@@ -50,17 +49,34 @@ pub fn run(Args { config: file }: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// SIGHUP: other settings. SIGTERM, SIGINT: the end; a second one: at once.
-async fn signals(relay: Handle) -> std::io::Result<()> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let mut hang_up = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => relay.stop(),
-            _ = interrupt.recv() => relay.stop(),
-            // The log has the outcome. Not waited for: an end must not wait for a reload.
-            _ = hang_up.recv() => {
-                let reloading = relay.clone();
-                tokio::task::spawn_local(async move { reloading.reload().await });
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+// === impl Signals ===
+
+impl Signals {
+    /// Heard from now on.
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn obey(mut self, relay: Handle) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => relay.stop(),
+                _ = self.interrupt.recv() => relay.stop(),
+                // The log has the outcome. Not waited for: an end must not wait for a reload.
+                _ = self.hang_up.recv() => {
+                    let reloading = relay.clone();
+                    tokio::task::spawn_local(async move { reloading.reload().await });
+                }
             }
         }
     }

@@ -33,9 +33,14 @@ impl Bound {
         Ok(Self { address: address.clone(), sockets: sockets.collect::<io::Result<_>>()? })
     }
 
+    /// Where it is bound, with the ports that the system chose for 0.
+    pub fn local(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect()
+    }
+
     /// Accepts from now on.
     pub fn serve(self, shared: &Shared) -> Listening {
-        let local: Vec<_> = self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
+        let local = self.local();
         for address in &local {
             info!(%address, "listening");
         }

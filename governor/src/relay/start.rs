@@ -128,18 +128,19 @@ async fn run(
     }
     let (sender, mut commands) = mpsc::unbounded_channel();
     let handle = Handle { commands: sender, events: shared.borrow().events.downgrade() };
-    let listening = {
+    // Before anybody can see that it runs: who is told so may end it at once, and be heard.
+    let listening = bound.iter().flat_map(Bound::local).collect();
+    started(Started { handle: handle.clone(), listening, metrics: metrics_at, kernel: report });
+    {
         let mut engine = shared.borrow();
         let now = engine.now();
         engine.listeners = bound.into_iter().map(|bound| bound.serve(&shared)).collect();
         engine.agent.handle_start(now);
         kernel::sample_if_needed(&shared, &mut engine);
         engine.wake_driver();
-        engine.listeners.iter().flat_map(|listening| listening.local.clone()).collect()
-    };
+    }
     spawn_local(systemd::watchdog());
     systemd::ready();
-    started(Started { handle: handle.clone(), listening, metrics: metrics_at, kernel: report });
     tokio::select! {
         () = until => {}
         () = serve(&shared, &mut commands) => {}
