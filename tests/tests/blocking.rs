@@ -123,9 +123,15 @@ fn requests_taken_for_a_connection_that_blocks_go_to_the_other_and_are_counted()
     governor.up(&["stuck", "well"])?;
     stuck.conduct(Conduct { reading: false, ..Conduct::default() });
     let mut client = Client::open(&ns, ADDRESS, "client.example.net", "example.net")?;
-    // As fast as they go and small, so that each read and write has many: more than the buffers of the stuck server hold,
-    // and less than those of the other, which a busy machine may keep from reading too.
-    let tally = client.offer(200_000, millis(15), PAYLOAD / 10, secs(12))?;
+    // Small, and all there before the governor reads on, so that each of its reads and writes has many: more than the
+    // buffers of the stuck server hold, and less than those of the other, which a busy machine may keep from reading too.
+    governor.process.pause()?;
+    let tally = std::thread::scope(|scope| -> Result<Tally> {
+        let load = scope.spawn(|| client.offer(200_000, millis(15), PAYLOAD / 10, secs(12)));
+        std::thread::sleep(millis(500));
+        governor.process.resume()?;
+        load.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })?;
     assert_none_lost(&tally);
     let counters = &governor.connection("stuck")?["counters"];
     let count = |name: &str| counters[name].as_u64().unwrap_or_default();
