@@ -49,8 +49,6 @@ pub(super) struct Link {
     pub outbox: Outbox,
     /// Its last write failed for want of room.
     pub blocked: bool,
-    /// The transport has ended: nothing can be written any more.
-    pub gone: bool,
     /// When the message that has begun to arrive must be whole.
     pub partial: Option<Time>,
     /// Is it in the list of links to write?
@@ -82,7 +80,7 @@ impl Use {
 impl Links {
     pub fn insert(&mut self, used: Use, local: Vec<IpAddr>) -> LinkId {
         let outbox = Outbox::default();
-        let link = Link { used, local, outbox, blocked: false, gone: false, partial: None, dirty: false };
+        let link = Link { used, local, outbox, blocked: false, partial: None, dirty: false };
         if let Some(index) = self.free.pop() {
             let (generation, slot) = &mut self.entries[index as usize];
             *slot = Some(link);

@@ -253,11 +253,7 @@ impl Agent {
                 }
             }
             peer::Event::Up { .. } => {
-                let blocked = slot.link().and_then(|link| self.links.get(link)).is_some_and(|l| l.blocked);
                 self.set_status(now, connection);
-                if blocked {
-                    self.slots[connection.get()].congestion.handle_blocked(now);
-                }
                 self.events.push_back(Event::Up(connection));
             }
             peer::Event::Down { reason } => self.handle_down(now, connection, reason),

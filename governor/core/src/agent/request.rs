@@ -434,8 +434,8 @@ impl Agent {
     /// for the first time, what was sent with the T bit, or it is answered 3002 (rule 5).
     pub(super) fn fail_over(&mut self, now: Time, connection: ConnectionIndex, link: Option<LinkId>, closed: bool) {
         if let Some(l) = link.and_then(|link| self.links.get_mut(link)) {
-            // Where the transport is still there, the answers taken for it leave.
-            let withdrawn = l.outbox.withdraw(l.gone);
+            // The answers taken for it leave, if it is we who close it; they are counted if they do not.
+            let withdrawn = l.outbox.withdraw(false);
             self.reroute_unwritten(now, connection, withdrawn);
         }
         let ids = &mut self.slots[connection.get()].hop_by_hop;

@@ -51,9 +51,6 @@ impl Agent {
 
     /// A link's transport connection is gone. Its pending requests go to other connections.
     pub fn handle_disconnected(&mut self, now: Time, link: LinkId) {
-        if let Some(l) = self.links.get_mut(link) {
-            l.gone = true;
-        }
         match self.links.used_for(link) {
             Some(Use::Slot { connection, side }) => {
                 self.slots[connection.get()].machine.handle_disconnected(now, side);

@@ -129,7 +129,8 @@ fn a_peer_that_says_good_bye_gets_no_more_requests() {
         let pending = net.request("c1", &Request::default());
         net.run_ms(3);
         net.dpr("s1", cause);
-        net.run_ms(2);
+        // The next request comes behind the DPR and before the end of the connection.
+        net.run(Duration::from_micros(500));
         let later = net.request("c1", &Request::default());
         net.drive();
         assert_eq!(net.answer(pending).code(), Some(2001), "{cause:?}");
@@ -191,6 +192,20 @@ fn two_answers_are_one_answer_and_one_count() {
     assert_eq!(net.ask("c1", &Request::default()).code(), Some(2001));
     assert_eq!((net.counters("s1").answers_received, net.counters("s1").answers_unknown), (2, 1));
     assert_eq!(net.cpl("s1"), 0, "the connection is kept");
+}
+
+#[test]
+fn a_new_connection_knows_nothing_of_the_old_ones_identifiers() {
+    let mut net = Net::chain(2);
+    net.behave("s1", Behaviour::Silent);
+    net.ask("c1", &Request::default());
+    let late = message::answer(&net.last_request("s1").message(), "s1.example.net", Some(2001));
+    net.cut("s1");
+    net.run_ms(5000);
+    let wire = net.wire_of("s1");
+    net.send(wire, &late);
+    net.run_ms(5);
+    assert_eq!((net.counters("s1").answers_late, net.counters("s1").answers_unknown), (0, 1));
 }
 
 #[test]

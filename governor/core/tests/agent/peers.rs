@@ -124,6 +124,26 @@ fn a_message_that_ends_in_time_is_taken_and_the_next_has_its_own_time() {
 }
 
 #[test]
+fn a_message_that_begins_behind_the_end_of_another_has_its_own_time() {
+    let mut net = Net::chain(1);
+    let wire = net.wire_of("c1");
+    let mut stream = Vec::new();
+    for id in 1..6 {
+        let bytes = Request::default().build("c1.example.net", id, id);
+        net.ledger.requested(id, "c1.example.net", bytes.clone());
+        net.script("c1").outstanding.insert((wire, id), id);
+        stream.extend_from_slice(&bytes);
+    }
+    // Each piece ends one message and begins the next.
+    for piece in stream.chunks(stream.len() / 5 + 10) {
+        net.send(wire, piece);
+        net.run_ms(9000);
+    }
+    assert_eq!(net.codes(&[1, 2, 3, 4, 5]), [2001; 5]);
+    assert_eq!(net.closes(), [""; 0]);
+}
+
+#[test]
 fn an_announced_length_costs_no_memory_before_its_bytes_come() {
     // Field bug 7: the limit is judged on the header alone.
     let mut net = Net::chain(1);
