@@ -135,6 +135,7 @@ fn a_peer_that_says_good_bye_gets_no_more_requests() {
         net.drive();
         assert_eq!(net.answer(pending).code(), Some(2001), "{cause:?}");
         assert_eq!(net.answer(later).origin(), "s2.example.net");
+        assert!(!net.last_request("s2").is_retransmitted(), "it went there first");
         assert_eq!(net.got(["s1"]), [1]);
     }
 }
