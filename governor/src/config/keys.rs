@@ -424,9 +424,11 @@ pub const CONNECTION: Table = Table {
         Key {
             name: "send_buffer",
             kind: Kind::Number { min: 4096, max: 64 * 1024 * 1024 },
-            missing: Missing::Means("the kernel's choice"),
+            missing: Missing::Means("1048576"),
             source: "socket(7), SO_SNDBUF",
-            about: "Send buffer of the socket in bytes. The kernel doubles it, and caps it at `net.core.wmem_max`.",
+            about: "Send buffer of the socket in bytes. The kernel doubles it for its own bookkeeping, and without \
+                    CAP_NET_ADMIN caps it at `net.core.wmem_max`. Too small a one reads as a blocked connection at every \
+                    burst.",
         },
     ],
 };

@@ -65,7 +65,7 @@ pub struct Shell {
 pub struct ConnectionShell {
     /// Where we connect to; `None`: the peer connects to us.
     pub address: Option<Address>,
-    /// `SO_SNDBUF`, bytes; `None`: the kernel's choice.
+    /// `SO_SNDBUF`, bytes; `None`: [`crate::transport::tcp::SEND_BUFFER`].
     pub send_buffer: Option<u32>,
 }
 

@@ -85,17 +85,17 @@ async fn measure(args: Args) -> Result<()> {
     if servers == args.connections {
         let mut times = latencies(&mut agent, &args, &causes).await?;
         times.sort_unstable();
-        let at = |share: f64| {
-            let index = (times.len() as f64 * share) as usize;
-            times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default().as_secs_f64() * 1e3
+        let at = |percent: usize| {
+            let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+            times.get(index).copied().unwrap_or_default().as_secs_f64() * 1e3
         };
         let count = times.len();
         ensure!(count > 0, "no level changed");
         println!(
             "from a 3004 to the level: p50 {:.3} ms, p99 {:.3} ms, max {:.3} ms of {count} connections",
-            at(0.5),
-            at(0.99),
-            at(1.0)
+            at(50),
+            at(99),
+            at(100)
         );
     }
     agent.stop().await
