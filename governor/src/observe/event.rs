@@ -239,8 +239,10 @@ mod tests {
         assert_eq!(serde_json::to_value(&event).unwrap(), expected);
     }
 
+    /// Every event and every field of it stands in the page for other programs.
     #[test]
-    fn every_event_survives_json() {
+    fn every_event_survives_json_and_is_in_the_page() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/control.md")).unwrap();
         let causes = [
             Cause::Up,
             Cause::Down,
@@ -273,6 +275,11 @@ mod tests {
         for event in events {
             let text = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
+            let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+            let words = ["event", "cause"].iter().filter_map(|tag| fields.get(*tag)?.as_str());
+            for word in fields.keys().map(String::as_str).chain(words) {
+                assert!(page.contains(&format!("`{word}`")), "`{word}` of {text} is not in docs/control.md");
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct Socket {
 /// Whose a socket was.
 #[derive(Clone, Copy)]
 pub(super) struct Gone {
-    link: LinkId,
+    pub link: LinkId,
     pub remote: SocketAddr,
     pub connection: Option<ConnectionIndex>,
 }

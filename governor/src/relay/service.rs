@@ -17,8 +17,11 @@ impl Agent for Shared {
             Request::Show { connection } => {
                 let mut engine = self.borrow();
                 let at = find(&engine, &connection)?;
-                let mut snapshot = super::status::status(&mut engine);
-                Ok(Answer::Connection(Box::new(snapshot.connections.swap_remove(at.get()))))
+                let now = engine.now();
+                engine.agent.refresh(now);
+                engine.wake_driver();
+                let shown = super::status::connection(&engine, at).ok_or_else(|| unknown(&connection))?;
+                Ok(Answer::Connection(Box::new(shown)))
             }
             Request::Disable { connection } => self.change(&connection, |engine, at| {
                 let now = engine.now();
@@ -58,7 +61,11 @@ impl Shared {
 
 fn find(engine: &Engine, name: &str) -> Result<ConnectionIndex, Refused> {
     let found = engine.agent.settings().connection(name);
-    found.ok_or_else(|| Refused::new(format!("there is no connection \"{name}\"")))
+    found.ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Refused {
+    Refused::new(format!("there is no connection \"{name}\""))
 }
 
 fn set_level(engine: &mut Engine, connection: ConnectionIndex, level: ManualLevel) {

@@ -4,8 +4,9 @@ use super::engine::Engine;
 use super::listeners::Listening;
 use crate::kernel::monotonic;
 use crate::observe::collect;
-use crate::observe::snapshot::{KernelAssist, KernelConnection, Snapshot};
+use crate::observe::snapshot::{Connection, KernelAssist, KernelConnection, Snapshot};
 use governor_core::agent::Slot;
+use governor_core::settings::ConnectionIndex;
 use std::time::Duration;
 
 pub(super) fn status(engine: &mut Engine) -> Snapshot {
@@ -31,6 +32,17 @@ pub(super) fn status(engine: &mut Engine) -> Snapshot {
     // Bringing the rates up to date may have changed levels.
     engine.wake_driver();
     snapshot
+}
+
+/// One connection, without a look at the thousands of others.
+pub(super) fn connection(engine: &Engine, at: ConnectionIndex) -> Option<Connection> {
+    let slot = engine.agent.slots().get(at.get())?;
+    let mut connection = collect::connection(slot, &engine.agent, &engine.shell, engine.now());
+    let whose = slot.link().and_then(|link| engine.whose(link));
+    let socket = whose.and_then(|whose| engine.sockets_at(whose.link.index(), 1).next());
+    connection.remote = socket.map(|socket| socket.remote.to_string());
+    connection.kernel = socket.and_then(|socket| socket.cookie).and_then(|cookie| kernel(engine, cookie));
+    Some(connection)
 }
 
 fn kernel(engine: &Engine, cookie: u64) -> Option<KernelConnection> {

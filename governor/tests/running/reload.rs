@@ -2,10 +2,12 @@
 
 use crate::relay::{File, PATIENCE, Relay, client, client_options, connection, eventually, free_address, server};
 use governor::config::Fault;
-use governor::load::{Behaviour, Client, ClientReport, Identity};
-use governor::observe::control::{AskError, Reloaded};
+use governor::load::{Behaviour, Client, ClientOptions, ClientReport, Identity};
+use governor::observe::control::{self, AskError, Reloaded};
+use governor::observe::event::{Event, What};
 use governor_core::diameter::codes::avp;
 use governor_core::diameter::{Message, frame};
+use governor_core::level::Feature;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -247,7 +249,7 @@ fn a_connection_that_goes_elsewhere_answers_what_is_pending_and_opens_anew() {
     let (before, after) = (server("hss1", slow), server("hss1", Behaviour::default()));
     let mut relay = Relay::start(File::new(&[("hss1", before.address())]));
     let options = client_options(relay.address(), 20);
-    let load = Client::start(&governor::load::ClientOptions { count: Some(20), ..options }).unwrap();
+    let load = Client::start(&ClientOptions { count: Some(20), ..options }).unwrap();
     eventually("all of them pending", || before.snapshot().requests == 20);
     let mut file = relay.file.clone();
     file.servers[0].1 = after.address();
@@ -259,10 +261,46 @@ fn a_connection_that_goes_elsewhere_answers_what_is_pending_and_opens_anew() {
     assert_clean(&load.join());
     relay.wait_up();
     assert_eq!(before.snapshot().connections_lost, 0);
-    let load = Client::start(&governor::load::ClientOptions { count: Some(20), ..client_options(relay.address(), 20) });
+    let load = Client::start(&ClientOptions { count: Some(20), ..client_options(relay.address(), 20) });
     // The client's slot may still say goodbye to the former connection.
     let load = load.unwrap();
     assert_clean(&load.join());
     eventually("all of them at the other address", || after.snapshot().requests == 20);
     assert_eq!(before.snapshot().requests, 20);
+}
+
+#[test]
+fn pressure_levels_come_and_go_with_a_reload() {
+    let hss1 = server("hss1", Behaviour::default());
+    let plain = File::new(&[("hss1", hss1.address())]).with("hss1", "send_buffer = 524288\npending_limit = 20000");
+    let early = plain.clone().with(
+        "hss1",
+        "send_buffer = 524288\npending_limit = 20000\ntransport_congestion = { pressure = { onset = [2, 3, 4], abatement = [1, 2, 3] } }",
+    );
+    let mut relay = Relay::start(plain.clone());
+    let events = control::events(&relay.socket()).unwrap();
+    relay.reload(early).unwrap();
+    hss1.change(|behaviour| behaviour.stopped = true);
+    let options = client_options(relay.address(), 1000);
+    let options = ClientOptions { size: Some(4000), count: Some(20_000), ..options };
+    let load = Client::start(&options).unwrap();
+    relay.wait("an early level", |now| connection(now, "hss1").levels.transport == 3);
+    let why = connection(&relay.status(), "hss1").why.clone();
+    assert!(why.contains("bytes queued in the send buffer") && why.contains("every request is held back"), "{why}");
+    relay.reload(plain).unwrap();
+    relay.wait("no early level", |now| connection(now, "hss1").levels.transport != 3);
+    hss1.change(|behaviour| behaviour.stopped = false);
+    load.stop();
+    let report = load.join();
+    assert_eq!((report.answered, report.connections_lost), (report.sent, 0), "{report:?}");
+    relay.signal("TERM");
+    let causes: Vec<String> = events
+        .map(|line| serde_json::from_str::<Event>(&line.unwrap()).unwrap())
+        .filter_map(|event| match event.what {
+            What::Level { feature: Feature::Transport, cause, .. } => Some(format!("{cause:?}")),
+            _ => None,
+        })
+        .collect();
+    assert!(causes[0].starts_with("Pressure"), "{causes:?}");
+    assert!(causes.contains(&"Reconfigured".to_owned()), "{causes:?}");
 }

@@ -406,6 +406,11 @@ impl Net {
 
     /// Other settings for the running relay; peers that are new are there. Connections of one name have one address.
     pub fn reload(&mut self, topology: Topology) -> Changes {
+        self.reload_at(topology, true)
+    }
+
+    /// The same; are the connections' addresses what they were?
+    pub fn reload_at(&mut self, topology: Topology, same_address: bool) -> Changes {
         self.settle();
         for peer in &topology.settings.peers {
             if !self.nodes.iter().any(|node| node.host == peer.host) {
@@ -420,7 +425,7 @@ impl Net {
             Some((*at, topology.settings.connection(name)?))
         };
         self.connecting = self.connecting.iter().filter_map(named).collect();
-        let changes = self.agent.handle_settings(self.now, Arc::new(topology.settings), 2, |_, _| true);
+        let changes = self.agent.handle_settings(self.now, Arc::new(topology.settings), 2, |_, _| same_address);
         self.ledger.renumber(&before, &self.agent);
         for wire in self.wires.iter_mut().filter(|wire| wire.at_agent) {
             wire.slot = self.agent.slot_of(wire.link);

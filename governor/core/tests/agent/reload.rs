@@ -4,7 +4,10 @@ use crate::message::Request;
 use crate::net::Net;
 use crate::node::Behaviour;
 use crate::topology::Topology;
+use governor_core::agent::Admin;
+use governor_core::level::Level;
 use governor_core::peer::State;
+use governor_core::settings::ConnectionIndex;
 use std::time::Duration;
 
 #[test]
@@ -50,6 +53,24 @@ fn a_removed_connection_answers_what_is_pending_and_says_goodbye() {
     net.requests("c1", 2);
     net.drive();
     assert_eq!(net.got(["s1", "s2"]), [16, 6]);
+}
+
+#[test]
+fn what_the_operator_has_said_of_a_name_holds_at_another_address_too() {
+    let mut net = Net::star(1, 2);
+    let index = |net: &Net, name: &str| net.agent.settings().connection(name).unwrap();
+    let (s1, s2) = (index(&net, "s1"), index(&net, "s2"));
+    net.agent.handle_disable(net.now, s1);
+    net.agent.handle_manual_level(net.now, s2, Level::new(2));
+    net.run_ms(100);
+    let changes = net.reload_at(Topology::star(1, 2), false);
+    assert_eq!((changes.kept, changes.added.len(), changes.removed.len()), (0, 3, 3));
+    let to = |at: usize| changes.moved[at].map(ConnectionIndex::get);
+    assert_eq!([to(0), to(1), to(2)], [Some(3), Some(4), Some(5)], "behind the configured ones");
+    net.run_ms(100);
+    assert_eq!(net.slot("s1").admin(), Admin::Disabled);
+    assert_eq!(net.slot("s1").machine().state(), State::Closed);
+    assert_eq!(net.slot("s2").manual_level(), Level::new(2));
 }
 
 #[test]
@@ -115,5 +136,5 @@ fn a_hundred_changes_under_traffic_lose_nothing() {
     assert_eq!(net.codes(&ids), vec![2001; 600]);
     assert_eq!(net.slot("c1").machine().state(), State::ROpen);
     assert!(net.ask("c1", &Request::default()).code() == Some(2001));
-    assert!(net.agent.slot(governor_core::settings::ConnectionIndex(40)).is_none(), "retired slots are forgotten");
+    assert!(net.agent.slot(ConnectionIndex(40)).is_none(), "retired slots are forgotten");
 }

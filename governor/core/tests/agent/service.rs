@@ -5,7 +5,7 @@ use crate::net::Net;
 use crate::node::Behaviour;
 use governor_core::agent::Admin;
 use governor_core::level::Level;
-use governor_core::peer::{DisconnectCause, State};
+use governor_core::peer::{CloseReason, DisconnectCause, State};
 use governor_core::settings::ConnectionIndex;
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ fn a_disabled_connection_drains_then_says_goodbye_and_stays_away() {
     assert_eq!(net.codes(&more), [2001; 3]);
     assert_eq!(net.slot("s1").admin(), Admin::Disabled);
     assert_eq!(net.slot("s1").machine().state(), State::Closed);
+    let unwanted = CloseReason::Stopped(DisconnectCause::DoNotWantToTalkToYou);
+    assert_eq!(net.slot("s1").last_close(), Some(&unwanted));
     net.run(Duration::from_secs(3600));
     assert_eq!(net.slot("s1").machine().state(), State::Closed);
     enable(&mut net, "s1");
@@ -121,6 +123,9 @@ fn a_drain_answers_what_is_pending_and_refuses_what_is_new() {
     net.agent.handle_stop(net.now, DisconnectCause::Rebooting);
     net.run(Duration::from_secs(10));
     assert!(net.agent.is_quiet());
+    // Whoever opens the connection: it is to come back.
+    let rebooting = CloseReason::Stopped(DisconnectCause::Rebooting);
+    assert_eq!(["c1", "s1"].map(|name| net.slot(name).last_close()), [Some(&rebooting); 2]);
 }
 
 #[test]
