@@ -23,7 +23,6 @@ impl Agent {
         slot.counters.answers_received += 1;
         self.release(now, connection);
         self.touch(connection);
-        self.transactions.clear_deadline(id);
         match RoutingAvps::scan(message, "") {
             Ok(avps) => {
                 let result_code = avps.result_code;

@@ -440,7 +440,7 @@ impl Agent {
         }
         let ids = &mut self.slots[connection.get()].hop_by_hop;
         for id in if closed { ids.drain() } else { ids.expire_all() } {
-            self.release_pending(now, connection, id);
+            self.release(now, connection);
             self.retransmit(now, id);
         }
     }
@@ -455,14 +455,9 @@ impl Agent {
             let slot = &mut self.slots[connection.get()];
             slot.hop_by_hop.expire(hop_by_hop);
             slot.counters.timeouts += 1;
-            self.release_pending(now, connection, id);
+            self.release(now, connection);
             self.retransmit(now, id);
         }
-    }
-
-    fn release_pending(&mut self, now: Time, connection: ConnectionIndex, id: TransactionId) {
-        self.transactions.clear_deadline(id);
-        self.release(now, connection);
     }
 
     fn retransmit(&mut self, now: Time, id: TransactionId) {

@@ -94,13 +94,6 @@ impl<T: Default> Transactions<T> {
         self.newest = id.index;
     }
 
-    /// Takes the record's deadline away: it waits for nothing.
-    pub fn clear_deadline(&mut self, id: TransactionId) {
-        if self.entry(id).is_some() {
-            self.unlink(id.index);
-        }
-    }
-
     fn unlink(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         if entry.deadline.take().is_none() {

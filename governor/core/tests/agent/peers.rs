@@ -231,6 +231,20 @@ fn several_connections_of_one_peer_each_have_their_slot() {
 }
 
 #[test]
+fn a_peer_that_comes_by_itself_takes_the_connection_that_waits_for_it() {
+    let t = Topology::new().server("s1").client("s1-b").route("example.net", &[&[("s1", 1)]]);
+    let mut net = Net::new(t);
+    net.script("s1").reachable = None;
+    let node = net.node("s1");
+    net.dial(node);
+    net.run_ms(20);
+    assert!(net.slot("s1-b").machine().is_open() && !net.slot("s1").machine().is_open());
+    net.script("s1").reachable = Some(true);
+    net.run(Duration::from_secs(30));
+    assert!(net.slot("s1-b").machine().is_open() && net.slot("s1").machine().is_open());
+}
+
+#[test]
 fn a_connection_that_breaks_comes_back_by_itself() {
     let mut net = Net::chain(1);
     for _ in 0..5 {
