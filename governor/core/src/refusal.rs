@@ -105,7 +105,7 @@ impl Refusal {
     /// The Error-Message of the answer: which rule refused.
     pub const fn error_message(self) -> &'static str {
         match self {
-            Self::Cpl(Level::UNAVAILABLE) | Self::NoConnection => "no connection of the route is up",
+            Self::Cpl(Level::UNAVAILABLE) | Self::NoConnection => "no connection that this request may take is up",
             Self::Cpl(_) => "held back by the congestion level (CPL) of every connection of the route",
             Self::PendingLimit => "held back by the pending transaction limit (pending_limit)",
             Self::RateLimit => "held back by the egress message rate (max_rate)",

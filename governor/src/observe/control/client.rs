@@ -133,6 +133,10 @@ fn failed(path: &Path, source: io::Error) -> AskError {
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NotRunning { path: path.to_owned() },
         io::ErrorKind::PermissionDenied => AskError::Denied { path: path.to_owned() },
+        // What a read with a timeout says when it has run out.
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            AskError::Io { path: path.to_owned(), source: io::Error::new(io::ErrorKind::TimedOut, "no answer in time") }
+        }
         _ => AskError::Io { path: path.to_owned(), source },
     }
 }
