@@ -7,4 +7,5 @@ pub mod kernel;
 pub mod load;
 pub mod observe;
 pub mod relay;
+pub mod terminal;
 pub mod transport;

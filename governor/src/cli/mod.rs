@@ -18,6 +18,7 @@ pub mod reload;
 pub mod replay;
 pub mod run;
 pub mod status;
+pub mod top;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -55,6 +56,8 @@ pub enum Command {
     Replay(replay::Args),
     /// Show the running agent: levels, rates, pending requests, counters
     Status(status::Args),
+    /// The running agent, live: connections with levels and what sets them, rates, pending requests
+    Top(top::Args),
 }
 
 impl Cli {
@@ -73,6 +76,7 @@ impl Cli {
             Command::Reload(args) => reload::run(args),
             Command::Replay(args) => replay::run(args),
             Command::Status(args) => status::run(args),
+            Command::Top(args) => top::run(args),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! only where there is none: what the core runs on ([`Settings`]) and what the shell needs besides ([`Shell`]).
 
 pub mod address;
-mod duration;
+pub(crate) mod duration;
 mod fault;
 mod groups;
 pub mod keys;

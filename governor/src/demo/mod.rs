@@ -4,7 +4,6 @@
 mod agent;
 mod plain;
 mod pool;
-mod screen;
 mod script;
 mod state;
 mod summary;
@@ -12,17 +11,17 @@ mod view;
 
 use crate::config;
 use crate::load::{Client, ClientOptions, Identity, Pace};
+use crate::terminal::{Ending, Screen, is_ctrl_c};
 use agent::Relay;
 use anyhow::Context as _;
 use plain::Lines;
 use pool::{CLIENT, Pool, REALM};
-use screen::Screen;
+use ratatui::crossterm::event::{self, Event, KeyCode};
 use script::{Act, Script};
 use state::State;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How often the relay is looked at and shown.
@@ -124,34 +123,27 @@ enum Display<W> {
 impl<W: Write> Display<W> {
     fn show(&mut self, state: &State) -> io::Result<()> {
         match self {
-            Self::Screen(screen) => screen.draw(state),
+            Self::Screen(screen) => screen.draw(|frame| view::draw(frame, state)),
             Self::Lines(lines) => lines.show(state),
         }
     }
 
     fn wants_to_end(&self) -> io::Result<bool> {
         match self {
-            Self::Screen(_) => screen::wants_to_end(),
+            Self::Screen(_) => wants_to_end(),
             Self::Lines(_) => Ok(false),
         }
     }
 }
 
-/// Signals that end the demo early, as `q` does.
-struct Ending {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Ending {
-    fn new() -> anyhow::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn asked(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+/// Was `q`, Esc or ctrl-c typed?
+fn wants_to_end() -> io::Result<bool> {
+    while event::poll(Duration::ZERO)? {
+        if let Event::Key(key) = event::read()?
+            && (is_ctrl_c(&key) || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
+        {
+            return Ok(true);
         }
     }
+    Ok(false)
 }

@@ -1,7 +1,8 @@
 //! The demo as lines of text: one a second, one a phase, one a change of level.
 
 use super::pool::Site;
-use super::state::{Noted, State, feature_name, set_by};
+use super::state::{Noted, State, feature_name};
+use crate::observe::words::set_by;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 

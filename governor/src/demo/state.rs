@@ -108,22 +108,6 @@ pub const fn feature_name(feature: Feature) -> &'static str {
     }
 }
 
-/// The input that sets a connection's CPL, for people; empty at level 0.
-pub fn set_by(connection: &Connection) -> String {
-    connection.set_by.as_deref().unwrap_or_default().replace('_', " ")
-}
-
-/// What may leave at a level (rule 1), for people.
-pub const fn may_leave(level: u8) -> &'static str {
-    match level {
-        0 => "all",
-        1 => "1 2",
-        2 => "2",
-        3 => "answers",
-        _ => "nothing",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,10 +146,5 @@ mod tests {
         let mut state = State::default();
         state.look(Duration::ZERO, connections([0; 4], 0), ClientReport::default());
         assert!(state.rows.iter().all(|row| row.share == 0.0 && row.sent_rate == 0.0));
-    }
-
-    #[test]
-    fn what_may_leave_follows_rule_1() {
-        assert_eq!([0, 1, 2, 3, 98, 99].map(may_leave), ["all", "1 2", "2", "answers", "nothing", "nothing"]);
     }
 }

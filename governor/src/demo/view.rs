@@ -1,11 +1,13 @@
 //! The demo in a terminal.
 
 use super::pool::Site;
-use super::state::{Row, State, may_leave, set_by};
+use super::state::{Row, State};
 use crate::observe::snapshot::Connection;
+use crate::observe::words::{may_leave, set_by};
+use crate::terminal::{bar, style};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row as TableRow, Table};
 
@@ -139,39 +141,6 @@ fn draw_changes(frame: &mut Frame, state: &State, area: Rect) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-/// A bar of `width` cells, filled to `share` (0 to 1), in eighths of a cell.
-fn bar(share: f64, width: usize) -> String {
-    let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round();
-    let mut bar = String::new();
-    for cell in 0..width {
-        let fill = eighths - (cell * 8) as f64;
-        bar.push(match fill {
-            f if f >= 8.0 => '█',
-            f if f >= 7.0 => '▉',
-            f if f >= 6.0 => '▊',
-            f if f >= 5.0 => '▋',
-            f if f >= 4.0 => '▌',
-            f if f >= 3.0 => '▍',
-            f if f >= 2.0 => '▎',
-            f if f >= 1.0 => '▏',
-            _ => '·',
-        });
-    }
-    bar
-}
-
-const fn style(level: u8) -> Style {
-    let color = match level {
-        0 => Color::Green,
-        1 => Color::Yellow,
-        2 => Color::LightRed,
-        3 => Color::Red,
-        98 => Color::Magenta,
-        _ => Color::DarkGray,
-    };
-    Style::new().fg(color)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::state::Noted;
@@ -248,13 +217,5 @@ mod tests {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             terminal.draw(|frame| draw(frame, &blocked())).unwrap();
         }
-    }
-
-    #[test]
-    fn bars_fill_in_eighths() {
-        assert_eq!(bar(0.0, 4), "····");
-        assert_eq!(bar(1.0, 4), "████");
-        assert_eq!(bar(0.5, 4), "██··");
-        assert_eq!(bar(1.0 / 32.0, 4), "▏···");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::observe::control::Summary;
 use crate::observe::snapshot::{Connection, Group, LastRefusal, Route, Snapshot};
+use crate::observe::words::span;
 use std::fmt::Write as _;
 
 /// The whole page.
@@ -201,41 +202,10 @@ fn aligned(head: &[&str], mut rows: Vec<Vec<String>>, left: &[usize]) -> String 
     out
 }
 
-/// A span of seconds in its two largest units.
-fn span(seconds: f64) -> String {
-    if seconds < 10.0 {
-        return format!("{seconds:.1}s");
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "10 or more, and casts saturate")]
-    let whole = seconds.round() as u64;
-    let (days, hours, minutes) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{whole}s"),
-        (0, 0, minutes) => format!("{minutes}m {}s", whole % 60),
-        (0, hours, minutes) => format!("{hours}h {minutes}m"),
-        (days, hours, _) => format!("{days}d {hours}h"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::observe::snapshot::{KernelConnection, Node, Peer, RouteGroup, RouteMember};
-
-    #[test]
-    fn spans_have_two_units() {
-        for (seconds, text) in [
-            (0.04, "0.0s"),
-            (9.94, "9.9s"),
-            (59.4, "59s"),
-            (60.0, "1m 0s"),
-            (3661.0, "1h 1m"),
-            (90_000.0, "1d 1h"),
-            (f64::INFINITY, "213503982334601d 7h"),
-        ] {
-            assert_eq!(span(seconds), text);
-        }
-    }
 
     #[test]
     fn the_page_is_aligned_and_says_who_sets_a_level_and_why_it_refused() {
