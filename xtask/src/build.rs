@@ -29,6 +29,8 @@ pub struct Executable {
     pub folder: PathBuf,
     /// Where it is.
     pub path: PathBuf,
+    /// Is it a file of tests? Cargo names the programs too that tests start.
+    pub tests: bool,
 }
 
 /// Runs a cargo build and lists the executables in it, built now or before.
@@ -60,6 +62,7 @@ fn executable(line: &str) -> Option<Executable> {
         target: message["target"]["name"].as_str()?.to_owned(),
         folder,
         path: message["executable"].as_str()?.into(),
+        tests: message["profile"]["test"] == true,
     })
 }
 
@@ -75,6 +78,18 @@ mod tests {
         assert_eq!((made.package.as_str(), made.path.to_str()), ("governor", Some("/t/debug/governor")));
         let line = line.replace("#0.1.0", "#governor-tests@0.1.0");
         assert_eq!(executable(&line).expect("an executable").package, "governor-tests");
+    }
+
+    #[test]
+    fn a_program_that_tests_start_is_no_file_of_tests() {
+        let line = |test| {
+            format!(
+                r#"{{"package_id":"path+file:///src/governor#0.1.0","manifest_path":"/src/governor/Cargo.toml",
+                "target":{{"name":"governor"}},"profile":{{"test":{test}}},"executable":"/t/debug/governor"}}"#
+            )
+        };
+        assert!(!executable(&line(false)).expect("an executable").tests);
+        assert!(executable(&line(true)).expect("an executable").tests);
     }
 
     #[test]
