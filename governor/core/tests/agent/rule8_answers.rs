@@ -146,6 +146,23 @@ fn an_application_that_no_server_of_the_route_has_is_3007() {
 }
 
 #[test]
+fn a_connection_that_is_held_back_decides_the_code_whatever_the_others_lack() {
+    // The last of the route has not the application; or it is the one that the request came from.
+    for application in [true, false] {
+        let mut net = Net::new(Topology::chain(2));
+        if application {
+            net.script("s2").applications = vec![GX];
+        }
+        net.connect_all();
+        net.behave("s1", Behaviour::Answer(3004));
+        net.ask("c1", &Request { host: Some("s1.example.net".into()), ..Request::of_priority(2) });
+        assert_eq!(net.cpl("s1"), 3);
+        let from = if application { "c1" } else { "s2" };
+        assert_eq!(net.ask(from, &Request::default()).code(), Some(3004), "{from}");
+    }
+}
+
+#[test]
 fn a_request_that_may_not_be_proxied_is_3001() {
     let mut net = Net::chain(1);
     let answer = answer_of_ours(&mut net, &Request { flags: 0, ..Request::default() }, 3001);
