@@ -28,7 +28,7 @@ pub struct File {
 impl File {
     pub fn new(servers: &[(&str, SocketAddr)]) -> Self {
         let servers = servers.iter().map(|(name, address)| ((*name).to_owned(), *address, String::new())).collect();
-        Self { node: String::new(), listen: vec![free_address()], servers, rest: String::new() }
+        Self { node: String::new(), listen: vec![any_address()], servers, rest: String::new() }
     }
 
     /// Lines more for a server's connection.
@@ -67,13 +67,19 @@ pub fn host(name: &str) -> String {
     format!("{name}.example.net")
 }
 
+/// Any port that is free then.
+pub fn any_address() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// A port that is free now.
 pub fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// A server of the load.
 pub fn server(name: &str, behaviour: Behaviour) -> Server {
-    let listen = "127.0.0.1:0".parse().unwrap();
+    let listen = any_address();
     let identity = Identity::relay(&host(name), "example.net");
     Server::start(&ServerOptions { behaviour, ..ServerOptions::new(listen, identity) }).unwrap()
 }
@@ -140,8 +146,9 @@ impl Relay {
         std::fs::read_to_string(self.directory.join("log")).unwrap()
     }
 
+    /// Where it listens first.
     pub fn address(&self) -> SocketAddr {
-        self.file.listen[0]
+        self.status().listeners[0].strip_prefix("tcp://").unwrap().parse().unwrap()
     }
 
     #[track_caller]

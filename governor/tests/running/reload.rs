@@ -1,6 +1,8 @@
 //! Other settings while traffic goes on.
 
-use crate::relay::{File, PATIENCE, Relay, client, client_options, connection, eventually, free_address, server};
+use crate::relay::{
+    File, PATIENCE, Relay, any_address, client, client_options, connection, eventually, free_address, server,
+};
 use governor::config::Fault;
 use governor::load::{Behaviour, Client, ClientOptions, ClientReport, Identity};
 use governor::observe::control::{self, AskError, Reloaded};
@@ -71,7 +73,7 @@ fn a_hundred_reloads_under_load_half_of_them_broken_lose_nothing() {
             file = file.with("hss2", "throttle = \"gold\"");
         }
         if round % 5 == 0 {
-            file.listen.push(free_address());
+            file.listen.push(any_address());
         }
         let before = relay.file.servers.len();
         let reloaded = relay.reload(file.clone()).unwrap();
