@@ -16,6 +16,7 @@ pub const ADDRESS: &str = "10.0.0.1:3868";
 /// A configuration file in the making. A connection is named after the first label of its peer's host.
 #[derive(Clone, Debug)]
 pub struct Config {
+    address: String,
     node: String,
     rest: String,
 }
@@ -31,13 +32,18 @@ pub struct Governor {
 // === impl Config ===
 
 impl Config {
-    /// A node that listens on [`ADDRESS`], without kernel programs, quick to reconnect.
+    /// A node that listens on [`ADDRESS`], quick to reconnect.
     pub fn new(kernel_assist: &str) -> Self {
+        Self::named(HOST, ADDRESS, kernel_assist)
+    }
+
+    /// The same with another identity and address: one of several.
+    pub fn named(host: &str, address: &str, kernel_assist: &str) -> Self {
         let node = format!(
-            "[node]\norigin_host = \"{HOST}\"\norigin_realm = \"example.net\"\nlisten = [\"tcp://{ADDRESS}\"]\n\
+            "[node]\norigin_host = \"{host}\"\norigin_realm = \"example.net\"\nlisten = [\"tcp://{address}\"]\n\
              kernel_assist = \"{kernel_assist}\"\nwatchdog = \"6s\"\nreconnect = \"500ms\"\n"
         );
-        Self { node, rest: String::new() }
+        Self { address: address.to_owned(), node, rest: String::new() }
     }
 
     /// Lines more for `[node]`.
@@ -109,14 +115,18 @@ impl Governor {
         let file = config.write(scratch)?;
         let mut command = Command::new(binary()?);
         command.arg("run").arg("--config").arg(&file);
-        Self::start_as(ns, scratch, &file, &mut command)
+        Self::launch(ns, scratch, &file, &command, &config.address)
     }
 
-    /// The same with a command of the caller's.
+    /// The same with a command of the caller's; listens on [`ADDRESS`].
     pub fn start_as(ns: &NetNs, scratch: &Scratch, config: &Path, command: &mut Command) -> Result<Self> {
+        Self::launch(ns, scratch, config, command, ADDRESS)
+    }
+
+    fn launch(ns: &NetNs, scratch: &Scratch, config: &Path, command: &Command, address: &str) -> Result<Self> {
         let mut process = Process::start(ns, "governor", command, &scratch.file("governor.log"))?;
         let listening = eventually("governor's listening", Duration::from_secs(20), || {
-            match (process.exited(), ns.listens(ADDRESS)) {
+            match (process.exited(), ns.listens(address)) {
                 (Some(status), _) => Some(Err(status)),
                 (None, Ok(true)) => Some(Ok(())),
                 (None, _) => None,

@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod process;
 pub mod raw;
 pub mod scratch;
+pub mod share_server;
 pub mod tmux;
 pub mod tshark;
 pub mod wait;

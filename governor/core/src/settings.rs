@@ -232,6 +232,18 @@ pub struct Group {
     pub convergence: Duration,
     /// As in a throttle set.
     pub abatement_time: Duration,
+    /// Are its maxima those of several agents together? `None`: of this one alone.
+    pub share: Option<Share>,
+}
+
+/// How agents share a group (rule 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Time between two reports, 50 ms to 1 s; default 100 ms.
+    pub interval: Duration,
+    /// How many agents share at least, 1 to 1000; default 2. The equal part of one that is away is no greater than by
+    /// this many.
+    pub agents: u32,
 }
 
 /// How a group holds back (rule 6).
@@ -241,6 +253,21 @@ pub enum GroupMode {
     Threshold,
     /// At the maximum only.
     Limit,
+}
+
+// === impl Share ===
+
+impl Share {
+    /// How long a granted part lasts, from the report on.
+    pub const fn lease(&self) -> Duration {
+        self.interval.saturating_mul(5)
+    }
+
+    /// How long an agent is away before it takes its equal part whole: the others learn of it at the end of its lease, one of
+    /// them may lack two answers of its own in between, and their requests of the second before count with their part.
+    pub const fn settle(&self) -> Duration {
+        self.lease().saturating_mul(4).saturating_add(Duration::from_secs(1))
+    }
 }
 
 // === impl Settings ===
@@ -268,6 +295,12 @@ impl Settings {
 impl Default for RemoteBusy {
     fn default() -> Self {
         Self { usage: Usage::On, abatement: Duration::from_secs(5) }
+    }
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { interval: Duration::from_millis(100), agents: 2 }
     }
 }
 
@@ -348,6 +381,7 @@ impl Group {
             thresholds: vec![Threshold { onset: 60, abatement: 55 }],
             convergence: Duration::from_secs(1),
             abatement_time: Duration::from_millis(500),
+            share: None,
         }
     }
 }

@@ -6,13 +6,13 @@ use super::peers::Directory;
 use super::reader::{At, Section, Sink};
 use super::throttle;
 use super::words::quoted;
-use governor_core::settings::{ConnectionIndex, Group, GroupMode};
+use governor_core::settings::{ConnectionIndex, Group, GroupMode, Share};
 use std::collections::HashMap;
 
 /// Which group a connection is in already, by name, and the line that says so.
 type Taken = HashMap<ConnectionIndex, (String, usize)>;
 
-pub fn read(sink: &mut Sink, root: &Section<'_, '_>, peers: &Directory) -> Vec<Group> {
+pub fn read(sink: &mut Sink, root: &Section<'_, '_>, peers: &Directory, share: Option<Share>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut taken = Taken::new();
     let mut names: HashMap<&str, usize> = HashMap::new();
@@ -41,6 +41,11 @@ pub fn read(sink: &mut Sink, root: &Section<'_, '_>, peers: &Directory) -> Vec<G
         set(&mut group.thresholds, thresholds);
         set(&mut group.convergence, section.time(sink, "convergence"));
         set(&mut group.abatement_time, section.time(sink, "abatement_time"));
+        let shared = section.choice(sink, "shared");
+        if shared == Some(0) && share.is_none() {
+            section.fault(sink, "shared", "needs a table `[share]` that says through which server");
+        }
+        group.share = share.filter(|_| shared != Some(1));
         groups.push(group);
     }
     groups

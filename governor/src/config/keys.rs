@@ -47,6 +47,8 @@ pub enum Kind {
     EndpointOrOff,
     /// The name of something defined elsewhere in the file.
     NameOf(&'static str),
+    /// The URL of a Redis or Valkey server.
+    ServerUrl,
     /// An array of peers' hosts and connections' names.
     Members,
     /// A table: connection name = weight.
@@ -175,6 +177,13 @@ pub const ROOT: Table = Table {
             missing: Missing::Means("no groups"),
             source: "rule 6",
             about: "Connections that share one limit.",
+        },
+        Key {
+            name: "share",
+            kind: Kind::Table("share"),
+            missing: Missing::Means("groups are this agent's alone"),
+            source: "rule 6",
+            about: "How several agents share the limits of their groups.",
         },
     ],
 };
@@ -673,12 +682,74 @@ pub const GROUP: Table = Table {
         },
         CONVERGENCE,
         ABATEMENT_TIME,
+        Key {
+            name: "shared",
+            kind: Kind::Choice(&["on", "off"]),
+            missing: Missing::Means("`\"on\"` where there is a `[share]`"),
+            source: "rule 6",
+            about: "`on`: the maxima are those of all agents together that share a group of this name. `off`: of this agent \
+                    alone.",
+        },
+    ],
+};
+
+/// `[share]`
+pub const SHARE: Table = Table {
+    heading: "[share]",
+    about: "Several agents share the maxima of their groups through a Redis or Valkey server: each has a part, by what is \
+            asked of it, and the parts never add up to more than the maximum. No request waits for the server. An agent \
+            that cannot reach it for five intervals is *away*: it keeps to its equal part until it is back, and the log and \
+            `governor status` say so. An agent that vanishes without a goodbye keeps its equal part reserved for a minute. \
+            The agents must have different `origin_host`s, and the same `[[group]]` maxima (else the least of them counts).",
+    keys: &[
+        Key {
+            name: "url",
+            kind: Kind::ServerUrl,
+            missing: Missing::Fault,
+            source: "",
+            about: "The server: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]` or `unix:///PATH`.",
+        },
+        Key {
+            name: "name",
+            kind: Kind::Name,
+            missing: Missing::Value("\"governor\""),
+            source: "",
+            about: "Which agents belong together, where others use the same server: the keys begin with it.",
+        },
+        Key {
+            name: "agents",
+            kind: Kind::Number { min: 1, max: 1000 },
+            missing: Missing::Value("2"),
+            source: "rule 6",
+            about: "How many agents share at least. The equal part is by this number or by that of the agents seen, the \
+                    greater of the two.",
+        },
+        Key {
+            name: "interval",
+            kind: Kind::Time { min: 50, max: SECOND },
+            missing: Missing::Value("\"100ms\""),
+            source: "rule 6",
+            about: "Time between two reports to the server.",
+        },
     ],
 };
 
 /// Every table, in the order of the reference page.
-pub const TABLES: [Table; 12] =
-    [ROOT, NODE, THROTTLE, PEER, CONNECTION, REMOTE_BUSY, TRANSPORT, PRESSURE, PRIORITY, ROUTE, ROUTE_GROUP, GROUP];
+pub const TABLES: [Table; 13] = [
+    ROOT,
+    NODE,
+    THROTTLE,
+    PEER,
+    CONNECTION,
+    REMOTE_BUSY,
+    TRANSPORT,
+    PRESSURE,
+    PRIORITY,
+    ROUTE,
+    ROUTE_GROUP,
+    GROUP,
+    SHARE,
+];
 
 /// Most throttle sets in a file (rule 4).
 pub const MOST_THROTTLE_SETS: usize = 50;
@@ -734,6 +805,7 @@ impl fmt::Display for Kind {
             Self::Path => f.write_str("absolute path, or `\"off\"`"),
             Self::EndpointOrOff => f.write_str("`\"IP:PORT\"` or `\"off\"`"),
             Self::NameOf(what) => write!(f, "name of a {what}"),
+            Self::ServerUrl => f.write_str("URL, `redis://` or `unix://`"),
             Self::Members => write!(f, "array of 1 to {MOST_MEMBERS} hosts and names"),
             Self::Weights => write!(f, "table: connection = 0 to {MOST_WEIGHT}"),
             Self::Table(_) => f.write_str("table"),

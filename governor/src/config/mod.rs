@@ -13,6 +13,7 @@ mod node;
 mod peers;
 mod reader;
 mod routes;
+mod share;
 mod throttle;
 mod words;
 
@@ -58,6 +59,17 @@ pub struct Shell {
     pub control: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Where groups are shared; `None`: they are this agent's alone.
+    pub share: Option<ShareServer>,
+}
+
+/// The server through which agents share groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareServer {
+    /// Its URL, of a form that the client library takes.
+    pub url: String,
+    /// What the keys begin with.
+    pub name: String,
 }
 
 /// What the shell knows of a connection.
@@ -138,12 +150,20 @@ fn read(sink: &mut Sink, root: &Section<'_, '_>) -> Config {
     let peers = peers::read(sink, root, &node, &sets);
     let priorities = routes::read_priorities(sink, root, &peers);
     let routes = routes::read_routes(sink, root, &peers);
-    let groups = groups::read(sink, root, &peers);
+    let share = share::read(sink, root);
+    let groups = groups::read(sink, root, &peers, share.as_ref().map(|(_, share)| *share));
     let node::Read { node, listen, kernel_assist, control, metrics } = node;
     let peers::Directory { peers, connections, shells, .. } = peers;
     Config {
         settings: Settings { node, peers, connections, priorities, routes, groups },
-        shell: Shell { listen, connections: shells, kernel_assist, control, metrics },
+        shell: Shell {
+            listen,
+            connections: shells,
+            kernel_assist,
+            control,
+            metrics,
+            share: share.map(|(server, _)| server),
+        },
         throttle_sets: sets.len(),
         notes: Vec::new(),
         file: None,

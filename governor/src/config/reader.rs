@@ -330,6 +330,22 @@ impl<'a, 'i> Section<'a, 'i> {
         endpoint
     }
 
+    /// [`Kind::ServerUrl`]
+    pub fn server_url(&self, sink: &mut Sink, name: &str) -> Option<String> {
+        let (text, _) = self.text(sink, name)?;
+        let known = ["redis://", "unix://"].iter().any(|scheme| text.starts_with(scheme));
+        if known && redis::parse_redis_url(text).is_some() && redis::Client::open(text).is_ok() {
+            return Some(text.to_owned());
+        }
+        // Not shown: there may be a password in it.
+        self.fault(
+            sink,
+            name,
+            "must be the URL of a server like `redis://127.0.0.1:6379` or `unix:///run/redis/redis.sock`",
+        );
+        None
+    }
+
     /// [`Kind::Table`]
     pub fn table(&self, sink: &mut Sink, name: &str, keys: Table) -> Option<Self> {
         let (value, _) = self.value(sink, name)?;

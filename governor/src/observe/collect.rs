@@ -1,12 +1,13 @@
 //! Makes a snapshot of the agent.
 
 use super::snapshot::{
-    Connection, Counters, Discarded, Group, HeldBack, LastRefusal, Levels, Node, Peer, Route, RouteGroup, RouteMember,
-    Snapshot, Totals,
+    Connection, Counters, Discarded, Group, GroupShare, HeldBack, LastRefusal, Levels, Node, Peer, Route, RouteGroup,
+    RouteMember, Snapshot, Totals,
 };
 use super::why;
 use crate::config::Shell;
 use governor_core::agent::{self, Agent, HELD_BACK_REASONS, Slot};
+use governor_core::congestion::{self, Share, ShareState};
 use governor_core::level::Level;
 use governor_core::refusal::Refusal;
 use governor_core::settings::{self, ConnectionIndex, Settings};
@@ -30,6 +31,7 @@ pub fn snapshot(agent: &mut Agent, shell: &Shell, now: Time) -> Snapshot {
         max_rate: configured.max_rate,
         pending: group.pending(),
         max_pending: configured.max_pending,
+        share: group.share().map(|shared| share(configured, group, shared, now)),
     });
     let node = Node {
         origin_host: settings.node.origin_host.clone(),
@@ -48,6 +50,20 @@ pub fn snapshot(agent: &mut Agent, shell: &Shell, now: Time) -> Snapshot {
         groups: groups.collect(),
         totals: totals(agent),
         ..Snapshot::default()
+    }
+}
+
+fn share(configured: &settings::Group, group: &congestion::Group, share: &Share, now: Time) -> GroupShare {
+    let known = share.state() == ShareState::Shared;
+    GroupShare {
+        state: share.state().to_string(),
+        answered: share.last_answer().map(|at| now.since(at).as_secs_f64()),
+        members: share.members(),
+        missing: share.missing(),
+        part_rate: configured.max_rate.map(|_| share.part().rate),
+        part_pending: configured.max_pending.map(|_| share.part().pending),
+        total_rate: known.then(|| group.rate() + f64::from(share.others().rate)),
+        total_pending: known.then(|| group.pending().saturating_add(share.others().pending)),
     }
 }
 

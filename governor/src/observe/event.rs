@@ -4,7 +4,7 @@
 
 use super::control::Reloaded;
 use crate::config::Faults;
-use governor_core::congestion::{Cause, GroupChange, LevelChange};
+use governor_core::congestion::{Cause, GroupChange, LevelChange, ShareChange, ShareState};
 use governor_core::level::{Feature, Level};
 use governor_core::peer::CloseReason;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,21 @@ pub enum What {
         pending: u32,
         /// Their maximum.
         max_pending: Option<u32>,
+    },
+    /// An agent's standing with those that it shares a group with became another (rule 6).
+    Share {
+        /// The group's name.
+        group: String,
+        /// `joining`, `shared` or `away` before.
+        from: ShareState,
+        /// The same now.
+        to: ShareState,
+        /// The agents that share the group, as far as is known.
+        members: u32,
+        /// Our part of the maximum, requests/s; null: there is no maximum.
+        part_rate: Option<u32>,
+        /// Our part of the maximum, pending records; likewise.
+        part_pending: Option<u32>,
     },
     /// A connection takes requests: the capabilities are exchanged.
     Up {
@@ -143,6 +158,19 @@ impl What {
         }
     }
 
+    /// A change of the standing with the agents that share a group.
+    pub fn share(group: &governor_core::settings::Group, change: &ShareChange) -> Self {
+        let &ShareChange { from, to, part, members, at: _ } = change;
+        Self::Share {
+            group: group.name.clone(),
+            from,
+            to,
+            members,
+            part_rate: group.max_rate.map(|_| part.rate),
+            part_pending: group.max_pending.map(|_| part.pending),
+        }
+    }
+
     /// The end of a connection.
     pub fn down(connection: String, peer: String, reason: &CloseReason) -> Self {
         Self::Down { connection, peer, reason: reason.label().to_owned(), detail: reason.to_string() }
@@ -182,6 +210,12 @@ impl Event {
                 max_pending,
                 "group level"
             ),
+            What::Share { group, from, to: ShareState::Away, members, part_rate, part_pending } => {
+                warn!(group, %from, members, part_rate, part_pending, "away from the share server: our equal part");
+            }
+            What::Share { group, from, to, members, part_rate, part_pending } => {
+                info!(group, %from, %to, members, part_rate, part_pending, "sharing");
+            }
             What::Up { connection, peer } => info!(connection, peer, "up"),
             What::Down { connection, peer, reason, detail } => warn!(connection, peer, reason, detail, "down"),
             What::Admin { connection, peer, admin } => info!(connection, peer, admin, "service"),
@@ -212,6 +246,7 @@ impl Event {
 mod tests {
     use super::*;
     use crate::config::Fault;
+    use governor_core::congestion::Sums;
     use governor_core::level::Priority;
     use governor_core::time::Time;
     use serde_json::json;
@@ -259,8 +294,16 @@ mod tests {
         let change =
             GroupChange { from: Level::CL0, to: Level::CL1, rate: 3001.5, pending: 3, at: Time::from_millis(100) };
         let fault = Fault { line: 3, key: "node".to_owned(), message: "no".to_owned() };
+        let shared = ShareChange {
+            from: ShareState::Shared,
+            to: ShareState::Away,
+            part: Sums { rate: 2500, pending: 0 },
+            members: 2,
+            at: Time::from_millis(100),
+        };
         let others = [
             What::group(&group, &change),
+            What::share(&group, &shared),
             What::Up { connection: "a".to_owned(), peer: "h".to_owned() },
             What::down("a".to_owned(), "h".to_owned(), &CloseReason::WatchdogTimeout),
             What::closed(None, Some("127.0.0.1:1".to_owned()), &CloseReason::UnknownPeer),

@@ -277,6 +277,29 @@ pub struct Group {
     pub pending: u32,
     /// Their maximum.
     pub max_pending: Option<u32>,
+    /// How it is shared with other agents; null: it is not.
+    pub share: Option<GroupShare>,
+}
+
+/// How a group is shared with other agents (rule 6).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupShare {
+    /// `joining`, `shared` or `away`.
+    pub state: String,
+    /// Time since the report that the server answered last, seconds; null: it never did.
+    pub answered: Option<f64>,
+    /// Agents that share it, this one included, as far as is known.
+    pub members: u32,
+    /// Of these, not heard of lately.
+    pub missing: u32,
+    /// Our part of the maximum, requests/s.
+    pub part_rate: Option<u32>,
+    /// Our part of the maximum, pending records.
+    pub part_pending: Option<u32>,
+    /// Requests/s of all members; null: not known, we are not sharing now.
+    pub total_rate: Option<f64>,
+    /// Pending records of all members; likewise.
+    pub total_pending: Option<u32>,
 }
 
 /// Counts that belong to no single connection.
@@ -376,7 +399,7 @@ mod tests {
             peers: vec![Peer::default()],
             connections: vec![connection],
             routes: vec![Route { groups: vec![group], ..Route::default() }],
-            groups: vec![Group::default()],
+            groups: vec![Group { share: Some(GroupShare::default()), ..Group::default() }],
             ..Snapshot::default()
         };
         let mut found = Vec::new();

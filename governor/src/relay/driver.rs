@@ -137,6 +137,7 @@ fn handle(shared: &Shared, engine: &mut Engine, event: Event) {
         }
         Event::Group(group, change) => engine.tell_group(group, &change),
         Event::Admin(connection, admin) => engine.tell_admin(connection, admin),
+        Event::Share(group, change) => engine.tell_share(group, &change),
     }
 }
 

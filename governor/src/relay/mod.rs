@@ -14,6 +14,7 @@ mod measure;
 mod origin_state;
 mod reload;
 mod service;
+pub mod share;
 mod start;
 mod status;
 mod stop;

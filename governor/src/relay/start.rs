@@ -110,13 +110,15 @@ async fn run(
         firmware_revision: 1,
         origin_state_id: origin_state::next(state_file.as_deref()),
     });
-    let agent = Agent::new(Time::ZERO, Arc::new(settings), local, seed());
+    let seed = seed();
+    let agent = Agent::new(Time::ZERO, Arc::new(settings), local, seed);
     let shared = Shared::new(Engine::new(agent, shell, programs, file));
 
     spawn_local(driver::drive(shared.clone()));
     if let Some(events) = events {
         spawn_local(kernel::listen(shared.clone(), events));
     }
+    let sharing = spawn_local(super::share::run(shared.clone(), seed));
     let metrics_at = metrics.as_ref().map(Server::address);
     if let Some(address) = metrics_at {
         info!("metrics at http://{address}/metrics");
@@ -149,6 +151,10 @@ async fn run(
         outcome = stop::stop(&shared) => outcome,
         () = serve(&shared, &mut commands) => Outcome::AtOnce,
     };
+    if outcome != Outcome::AtOnce {
+        sharing.abort();
+        super::share::leave(&shared, seed).await;
+    }
     // Until here: the end is to be seen on the page.
     drop(metrics);
     Ok(outcome)

@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use crate::observe::event::{Event, What};
 use governor_core::agent::{Admin, LinkId};
-use governor_core::congestion::{GroupChange, LevelChange};
+use governor_core::congestion::{GroupChange, LevelChange, ShareChange};
 use governor_core::peer::CloseReason;
 use governor_core::settings::ConnectionIndex;
 use governor_core::time::Time;
@@ -25,6 +25,12 @@ impl Engine {
     pub fn tell_group(&self, group: usize, change: &GroupChange) {
         if let Some(configured) = self.agent.settings().groups.get(group) {
             self.tell(change.at, What::group(configured, change));
+        }
+    }
+
+    pub fn tell_share(&self, group: usize, change: &ShareChange) {
+        if let Some(configured) = self.agent.settings().groups.get(group) {
+            self.tell(change.at, What::share(configured, change));
         }
     }
 

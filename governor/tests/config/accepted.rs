@@ -1,11 +1,11 @@
 //! What the file says is what the parts get.
 
 use super::{EVERYTHING, accepted};
-use governor::config::{ConnectionShell, KernelAssist};
+use governor::config::{ConnectionShell, KernelAssist, ShareServer};
 use governor_core::level::Priority;
 use governor_core::settings::{
     Connection, ConnectionIndex, Group, GroupMode, Node, Peer, PeerIndex, Pressure, PriorityRule, RemoteBusy, Route,
-    RouteGroup, Threshold, Throttle, Transport, Usage,
+    RouteGroup, Share, Threshold, Throttle, Transport, Usage,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -87,6 +87,7 @@ fn every_key_reaches_its_setting() {
         thresholds: pairs(&[(50, 40), (70, 60)]),
         convergence: Duration::from_secs(3),
         abatement_time: Duration::from_millis(800),
+        share: Some(Share { interval: Duration::from_millis(200), agents: 3 }),
         ..Group::new("site")
     };
     assert_eq!(settings.groups, [group]);
@@ -97,6 +98,8 @@ fn every_key_reaches_its_setting() {
     assert_eq!(shell.kernel_assist, KernelAssist::Required);
     assert_eq!(shell.control, Some(PathBuf::from("/tmp/gov.sock")));
     assert_eq!(shell.metrics, Some("127.0.0.1:9868".parse().unwrap()));
+    let url = "redis://:secret@127.0.0.1:6380/2".to_owned();
+    assert_eq!(shell.share, Some(ShareServer { url, name: "site-1".to_owned() }));
     let address = "tcp://127.0.0.1:3869".parse().unwrap();
     assert_eq!(
         shell.connections,
@@ -193,4 +196,12 @@ fn keys_of_single_tables_are_known_by_their_lines() {
     assert_eq!([of("node.listen[1]"), of("node.listen[2]")], [5, 6]);
     assert_eq!(of("node.control"), 1, "not given: where it would be");
     assert_eq!(of("elsewhere.key"), 0);
+}
+
+#[test]
+fn a_group_is_shared_where_there_is_a_server_unless_it_says_no() {
+    let text = EVERYTHING;
+    let share = |text: &str| accepted(text).settings.groups[0].share;
+    assert!(share(&text.replace("shared = \"on\"\n", "")).is_some());
+    assert_eq!(share(&text.replace("shared = \"on\"\n", "shared = \"off\"\n")), None);
 }

@@ -39,6 +39,9 @@ groups = [{ weights = { hss1-a = 1 } }]
 name = "site"
 members = ["hss1-a"]
 max_rate = 100
+
+[share]
+url = "redis://127.0.0.1"
 "#;
 
 #[test]
@@ -113,7 +116,7 @@ fn the_table_of_keys_has_the_defaults_that_the_code_has() {
             written += 1;
         }
     }
-    assert_eq!(written, 31);
+    assert_eq!(written, 34);
 }
 
 /// Each required key, taken out, is one fault that names it.
@@ -134,5 +137,5 @@ fn a_required_key_that_is_missing_is_told() {
             removed += 1;
         }
     }
-    assert_eq!(removed, 15);
+    assert_eq!(removed, 16);
 }

@@ -60,10 +60,13 @@ fn a_syntax_error_has_its_line_and_is_all_that_is_told() {
 #[test]
 fn unknown_keys_are_told_at_every_level_with_what_is_near() {
     after_node("nod = 1\n", &["2: nod: unknown key; did you mean `node`?"]);
-    after_node("\n[metrics]\n", &["3: metrics: unknown key; known here: node, throttle, peer, priority, route, group"]);
+    after_node(
+        "\n[metrics]\n",
+        &["3: metrics: unknown key; known here: node, throttle, peer, priority, route, group, share"],
+    );
     after_node(
         "\"odd key\" = 1\n",
-        &["2: \"odd key\": unknown key; known here: node, throttle, peer, priority, route, group"],
+        &["2: \"odd key\": unknown key; known here: node, throttle, peer, priority, route, group, share"],
     );
     after_node(
         "[throttle.gold]\nmax_rate = 10\nmaxrate = 10\n",
@@ -327,6 +330,17 @@ fn groups_need_a_maximum_and_members_of_their_own() {
             "17: group[2].members[2]: the connection \"a\" is already in the group \"x\" (line 13); each is in one group at most",
         ],
     );
+}
+
+#[test]
+fn a_share_server_has_a_url_that_can_be_reached_and_shared_groups_need_one() {
+    let group = "[[group]]\nname = \"x\"\nmembers = [\"a\"]\nmax_rate = 100\nshared = \"on\"\n";
+    after_peers(group, &["15: group[1].shared: needs a table `[share]` that says through which server"]);
+    let message = "must be the URL of a server like `redis://127.0.0.1:6379` or `unix:///run/redis/redis.sock`";
+    for url in ["", "127.0.0.1:6379", "http://127.0.0.1", "redis://", "redis://:secret@h:x", "rediss://h"] {
+        after_node(&format!("[share]\nurl = \"{url}\"\n"), &[&format!("3: share.url: {message}")]);
+    }
+    after_node("[share]\n", &["2: share.url: missing; must be given (URL, redis:// or unix://)"]);
 }
 
 #[test]

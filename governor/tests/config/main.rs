@@ -108,4 +108,11 @@ onset = [50, 70]
 abatement = [40, 60]
 convergence = "3s"
 abatement_time = "800ms"
+shared = "on"
+
+[share]
+url = "redis://:secret@127.0.0.1:6380/2"
+name = "site-1"
+agents = 3
+interval = "200ms"
 "#;

@@ -122,7 +122,7 @@ fn sample(text: &str) -> Sample {
     Sample::new(&agent(config(text)), Time::from_millis(1500))
 }
 
-/// Every kind of thing that is measured: throttle sets, pressure, groups, routes with two groups.
+/// Every kind of thing that is measured: throttle sets, pressure, groups, shared, and routes with two groups.
 const EVERYTHING: &str = r#"
 [node]
 origin_host = "gov1.example.net"
@@ -166,4 +166,7 @@ name = "site"
 members = ["hss1-a", "hss2-a"]
 max_rate = 5000
 max_pending = 20000
+
+[share]
+url = "redis://127.0.0.1"
 "#;

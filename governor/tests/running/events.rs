@@ -25,7 +25,7 @@ fn short(event: &Event) -> Option<String> {
         What::Reloaded(reloaded) => Some(format!("reloaded {}", reloaded.kept)),
         What::ReloadRefused(faults) => Some(format!("refused {}", faults.faults[0].line)),
         What::Stopping { .. } => Some("stopping".to_owned()),
-        What::Group { .. } => None,
+        What::Group { .. } | What::Share { .. } => None,
     }
 }
 

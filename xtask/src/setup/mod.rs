@@ -64,6 +64,7 @@ const TEST: (&str, &[&str]) = (
         "erlang-base",
         "erlang-diameter",
         "prometheus",
+        "redis-server|valkey-server",
         "tshark",
         "tmux",
         "procps",

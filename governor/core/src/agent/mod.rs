@@ -27,7 +27,7 @@ pub use link::LinkId;
 pub use reload::Changes;
 pub use slot::Slot;
 
-use crate::congestion::{Group, GroupChange, LevelChange, Pending};
+use crate::congestion::{Grant, Group, GroupChange, LevelChange, Pending, Report, ShareChange};
 use crate::peer::{CloseReason, DisconnectCause, Local};
 use crate::routing::{Selection, Table, Transactions};
 use crate::settings::{ConnectionIndex, Settings};
@@ -69,6 +69,8 @@ pub enum Event {
     Admin(ConnectionIndex, Admin),
     /// The level of a group, an index into [`Settings::groups`], changed.
     Group(usize, GroupChange),
+    /// Our standing with the other agents that share a group, an index into [`Settings::groups`], changed.
+    Share(usize, ShareChange),
 }
 
 /// The relay agent.
@@ -204,6 +206,25 @@ impl Agent {
         self.settle(now);
     }
 
+    /// What to tell the store that agents share groups by: a report for each shared group, an index into
+    /// [`Settings::groups`]. To be called each interval, whether or not the store can be reached.
+    pub fn share_reports(&mut self, now: Time) -> Vec<(usize, Report)> {
+        let mut reports = Vec::new();
+        for (at, number) in (0..self.groups.len()).zip(0u16..) {
+            reports.extend(self.groups[at].share_report(now).map(|report| (at, report)));
+            self.settle_group(number);
+        }
+        reports
+    }
+
+    /// The store's answer to the report of that group made at `reported`; an unknown group is no fault, it may have gone.
+    pub fn handle_share(&mut self, now: Time, group: usize, reported: Time, grant: Grant) {
+        if let (Some(shared), Ok(at)) = (self.groups.get_mut(group), u16::try_from(group)) {
+            shared.handle_share(now, reported, grant);
+            self.settle_group(at);
+        }
+    }
+
     /// A link with output that no write has been tried for.
     pub fn poll_dirty(&mut self) -> Option<LinkId> {
         let link = self.dirty.pop()?;
@@ -282,6 +303,9 @@ impl Agent {
     fn tell_group(&mut self, at: usize) {
         while let Some(change) = self.groups[at].poll_event() {
             self.events.push_back(Event::Group(at, change));
+        }
+        while let Some(change) = self.groups[at].poll_share_event() {
+            self.events.push_back(Event::Share(at, change));
         }
     }
 

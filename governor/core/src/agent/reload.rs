@@ -165,11 +165,13 @@ impl Agent {
                 | Event::Down(connection, _)
                 | Event::Level(connection, _)
                 | Event::Admin(connection, _) => to(connection),
-                Event::Group(at, _) => match new.groups.iter().position(|group| group.name == old.groups[*at].name) {
-                    Some(now) => *at = now,
-                    // Nobody can be told of a group that is no more.
-                    None => return false,
-                },
+                Event::Group(at, _) | Event::Share(at, _) => {
+                    match new.groups.iter().position(|group| group.name == old.groups[*at].name) {
+                        Some(now) => *at = now,
+                        // Nobody can be told of a group that is no more.
+                        None => return false,
+                    }
+                }
                 Event::Close { .. } => {}
             }
             true

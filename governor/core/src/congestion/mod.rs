@@ -1,7 +1,8 @@
 //! The congestion levels of connections and groups (rules 1 to 6), one file a feature.
 //!
 //! [`Connection`] holds the four inputs of one connection's CPL, its pending records and its rate, and decides
-//! what may leave. [`Group`] holds what several connections share. Both follow the core's contract:
+//! what may leave. [`Group`] holds what several connections share, and
+//! [`Share`] which part of it is this agent's where several agents share it. All follow the core's contract:
 //! `handle_*` take an event and the time, and first run the timers due at or before that time, in order;
 //! `poll_timeout` says when `handle_timeout` is due, `poll_event` what changed; getters change nothing.
 //! A timer that is run late gives the same levels as one run in time: samples that were missed are caught up.
@@ -13,6 +14,7 @@ mod peak;
 mod pending;
 mod rate;
 mod remote_busy;
+mod share;
 mod status;
 mod steps;
 mod throttle;
@@ -23,6 +25,7 @@ pub use change::{Cause, LevelChange};
 pub use connection::Connection;
 pub use group::{Group, GroupChange, GroupCounters};
 pub use pending::Pending;
+pub use share::{Grant, Report, Share, ShareChange, ShareState, Sums};
 
 use crate::level::Priority;
 use crate::refusal::Refusal;

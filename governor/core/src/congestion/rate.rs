@@ -83,6 +83,11 @@ impl Rate {
         self.at(self.taken).wrapping_sub(self.at(self.taken.saturating_sub(self.span)))
     }
 
+    /// Messages between the newest sample and the one so many before it, at most 40.
+    pub(super) fn in_last(&self, samples: u64) -> u32 {
+        self.at(self.taken).wrapping_sub(self.at(self.taken.saturating_sub(samples.min(OLDER))))
+    }
+
     /// Messages in the window at the next sample, if none is sent until then. At each later one there are fewer or as many.
     pub(super) fn in_next_window(&self) -> u32 {
         self.sent.wrapping_sub(self.at((self.taken + 1).saturating_sub(self.span)))

@@ -14,6 +14,8 @@ const KEPT: u32 = 10_000;
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     limit: u32,
+    /// Instants that are kept at least.
+    kept: u32,
     /// The last send.
     last: Time,
     /// Low 32 bits of the instants in nanoseconds. All lie within the window that ends at `last`, so differences are exact.
@@ -22,7 +24,12 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) const fn new(limit: u32) -> Self {
-        Self { limit, last: Time::ZERO, instants: VecDeque::new() }
+        Self { limit, kept: if limit > KEPT { limit } else { KEPT }, last: Time::ZERO, instants: VecDeque::new() }
+    }
+
+    /// Keeps as many instants as a limit of `most` needs, whatever the limit is.
+    pub(super) fn keep(&mut self, most: u32) {
+        self.kept = most.max(KEPT);
     }
 
     pub(super) const fn set_limit(&mut self, limit: u32) {
@@ -41,8 +48,20 @@ impl Window {
     /// Were `limit` or more sent in (now - 1 s, now]?
     pub(super) fn is_full(&self, now: Time) -> bool {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        if limit == 0 {
+            return true;
+        }
         let Some(nth_last) = self.instants.len().checked_sub(limit) else { return false };
         now.since(self.last) < WINDOW && self.instants.get(nth_last).is_none_or(|&then| age(now, then) < WINDOW_NANOS)
+    }
+
+    /// How many were sent in (now - 1 s, now], as far as they are kept.
+    pub(super) fn sent(&self, now: Time) -> u32 {
+        if now.since(self.last) >= WINDOW {
+            return 0;
+        }
+        let gone = self.instants.partition_point(|&then| age(now, then) >= WINDOW_NANOS);
+        u32::try_from(self.instants.len() - gone).unwrap_or(u32::MAX)
     }
 
     /// One was sent.
@@ -53,7 +72,7 @@ impl Window {
         while self.instants.front().is_some_and(|&then| age(now, then) >= WINDOW_NANOS) {
             self.instants.pop_front();
         }
-        if self.instants.len() >= usize::try_from(self.limit.max(KEPT)).unwrap_or(usize::MAX) {
+        if self.instants.len() >= usize::try_from(self.limit.max(self.kept)).unwrap_or(usize::MAX) {
             self.instants.pop_front();
         }
         self.instants.push_back(low(now));

@@ -12,7 +12,7 @@ use crate::congestion::{self, Connection, Group, Pending};
 use crate::level::Priority;
 use crate::refusal::{Refusal, code};
 use crate::routing::Selection;
-use crate::settings::{ConnectionIndex, Settings};
+use crate::settings::{self, ConnectionIndex, Settings};
 use crate::time::Time;
 use line::{Event, Input, Names, Target};
 use output::{Output, State, Verdict};
@@ -50,6 +50,11 @@ struct Routed {
     verdict: Result<(), Refusal>,
 }
 
+/// Replay has this agent alone: the whole of a group that several agents share is its own.
+fn alone(group: &settings::Group) -> Group {
+    Group::new(Time::ZERO, &settings::Group { share: None, ..group.clone() })
+}
+
 // === impl Replay ===
 
 impl Replay {
@@ -75,7 +80,7 @@ impl Replay {
             selection: Selection::new(&settings),
             members,
             // A group has no coming up: its samples stand at whole tenths of a second.
-            groups: settings.groups.iter().map(|group| Group::new(Time::ZERO, group)).collect(),
+            groups: settings.groups.iter().map(alone).collect(),
             pending: Pending::new(settings.node.pending_limit),
             timeouts: Timeouts::new(settings.node.answer_timeout),
             now: Time::ZERO,

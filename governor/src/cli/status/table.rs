@@ -1,7 +1,7 @@
 //! A snapshot for people.
 
 use crate::observe::control::Summary;
-use crate::observe::snapshot::{Connection, Group, LastRefusal, Route, Snapshot};
+use crate::observe::snapshot::{Connection, Group, GroupShare, LastRefusal, Route, Snapshot};
 use crate::observe::words::span;
 use std::fmt::Write as _;
 
@@ -158,9 +158,20 @@ fn groups(groups: &[Group]) -> String {
             group.level.to_string(),
             format!("{:.0}/{}", group.rate, of(group.max_rate)),
             format!("{}/{}", group.pending, of(group.max_pending)),
+            group.share.as_ref().map_or_else(|| "no".to_owned(), shared),
         ]
     });
-    aligned(&["group", "connections", "level", "rate/s", "pending"], rows.collect(), &[0])
+    aligned(&["group", "connections", "level", "rate/s", "pending", "shared"], rows.collect(), &[0, 5])
+}
+
+/// With whom, and our part.
+fn shared(share: &GroupShare) -> String {
+    let parts = [(share.part_rate, "/s"), (share.part_pending, " pending")];
+    let parts = parts.iter().filter_map(|(part, unit)| part.map(|part| format!("{part}{unit}")));
+    let agents = if share.members == 1 { "agent" } else { "agents" };
+    let missing = if share.missing > 0 { format!(", {} missing", share.missing) } else { String::new() };
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    format!("{}: {} {agents}{missing}, our part {parts}", share.state, share.members)
 }
 
 fn routes(routes: &[Route]) -> String {

@@ -171,6 +171,63 @@ pub(super) const METRICS: &[Metric] = &[
         },
     },
     Metric {
+        name: "governor_group_shared",
+        kind: Kind::Gauge,
+        labels: GROUP,
+        help: "1: the group is shared with other agents; 0: it should be, and the server cannot be reached; absent for a \
+               group of this agent alone",
+        known_as: "22061 ETG monitoring stopped",
+        write: |page, out| {
+            groups(page, out, |name, _, group, out| {
+                if let Some(share) = group.share {
+                    out.put(name, u32::from(share.is_shared));
+                }
+            });
+        },
+    },
+    Metric {
+        name: "governor_group_agents",
+        kind: Kind::Gauge,
+        labels: GROUP,
+        help: "Agents that share the group, as far as is known",
+        known_as: "",
+        write: |page, out| {
+            groups(page, out, |name, _, group, out| {
+                if let Some(share) = group.share {
+                    out.put(name, share.members);
+                }
+            });
+        },
+    },
+    Metric {
+        name: "governor_group_requests_per_second_part",
+        kind: Kind::Gauge,
+        labels: GROUP,
+        help: "This agent's part of the maximum of a shared group's request rate",
+        known_as: "",
+        write: |page, out| {
+            groups(page, out, |name, configured, group, out| {
+                if let (Some(share), Some(_)) = (group.share, configured.max_rate) {
+                    out.put(name, share.part.rate);
+                }
+            });
+        },
+    },
+    Metric {
+        name: "governor_group_pending_part",
+        kind: Kind::Gauge,
+        labels: GROUP,
+        help: "This agent's part of the maximum of a shared group's pending requests",
+        known_as: "",
+        write: |page, out| {
+            groups(page, out, |name, configured, group, out| {
+                if let (Some(share), Some(_)) = (group.share, configured.max_pending) {
+                    out.put(name, share.part.pending);
+                }
+            });
+        },
+    },
+    Metric {
         name: "governor_group_requests_total",
         kind: Kind::Counter,
         labels: GROUP,

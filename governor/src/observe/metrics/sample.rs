@@ -2,7 +2,7 @@
 
 use crate::kernel::LostEvents;
 use governor_core::agent::{Agent, Counters, RouteCounters, Slot, Totals};
-use governor_core::congestion::GroupCounters;
+use governor_core::congestion::{GroupCounters, Share, ShareState, Sums};
 use governor_core::level::{Level, Levels};
 use governor_core::settings::{self, Settings, Usage};
 use governor_core::time::Time;
@@ -128,6 +128,19 @@ pub struct GroupSample {
     pub pending_peak: u32,
     /// What was counted.
     pub counters: GroupCounters,
+    /// Our part, if it is shared with other agents.
+    pub share: Option<ShareSample>,
+}
+
+/// A group's part that is this agent's.
+#[derive(Clone, Copy, Debug)]
+pub struct ShareSample {
+    /// Is it shared now, or is the server away?
+    pub is_shared: bool,
+    /// Agents that share it, as far as is known.
+    pub members: u32,
+    /// Our part.
+    pub part: Sums,
 }
 
 // === impl Sample ===
@@ -159,6 +172,11 @@ impl Sample {
             pending: group.pending(),
             pending_peak: group.pending_peak(now),
             counters: *group.counters(),
+            share: group.share().map(|share: &Share| ShareSample {
+                is_shared: share.state() == ShareState::Shared,
+                members: share.members(),
+                part: share.part(),
+            }),
         };
         Self {
             connections,
