@@ -119,9 +119,13 @@ fn it_shows_the_running_agent_and_obeys_its_keys() -> Outcome {
     // Details, and back.
     terminal.press(&["Enter", "Enter"])?;
     let screen = terminal.wait_for("details", SOON, |screen| screen.contains("by the maximum rate"))?;
-    for told in
-        ["gold.example.net  at tcp://10.0.0.2:3869", "of 200 (throttle set set)", "why", "rule 4: 200 messages", "requests out"]
-    {
+    for told in [
+        "gold.example.net  at tcp://10.0.0.2:3869",
+        "of 200 (throttle set set)",
+        "why",
+        "rule 4: 200 messages",
+        "requests out",
+    ] {
         assert!(screen.contains(told), "{told:?} is missing:\n{screen}");
     }
     terminal.press(&["Escape"])?;

@@ -77,7 +77,12 @@ impl Relay {
         let settings = Arc::new(Settings {
             node: Node::new("gov.example.net", "example.net"),
             peers: (0..connections)
-                .map(|at| Peer { host: host(at), realm: "example.net".into(), connections: vec![index(at)] })
+                .map(|at| Peer {
+                    host: host(at),
+                    realm: "example.net".into(),
+                    addresses: vec![],
+                    connections: vec![index(at)],
+                })
                 .collect(),
             connections: (0..connections)
                 .map(|at| Connection { initiate: false, ..Connection::new(&name(at), peer(at)) })
@@ -111,7 +116,8 @@ impl Relay {
             writes: Vec::new(),
         };
         for at in 0..connections {
-            let link = relay.agent.handle_accepted(relay.now, vec![]);
+            let link =
+                relay.agent.handle_accepted(relay.now, vec![], std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
             let cer = Builder::request(command::CAPABILITIES_EXCHANGE, application::BASE, 0, 1, 1)
                 .bytes(avp::ORIGIN_HOST, host(at).as_bytes())
                 .bytes(avp::ORIGIN_REALM, b"example.net")

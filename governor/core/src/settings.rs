@@ -81,6 +81,8 @@ pub struct Peer {
     pub host: String,
     /// Its realm.
     pub realm: String,
+    /// Where it may connect to us from; empty: from anywhere.
+    pub addresses: Vec<std::net::IpAddr>,
     /// Its connections.
     pub connections: Vec<ConnectionIndex>,
 }

@@ -49,6 +49,8 @@ pub enum Kind {
     NameOf(&'static str),
     /// The URL of a Redis or Valkey server.
     ServerUrl,
+    /// An array of IP addresses.
+    Ips,
     /// An array of peers' hosts and connections' names.
     Members,
     /// A table: connection name = weight.
@@ -372,6 +374,14 @@ pub const PEER: Table = Table {
             missing: Missing::Fault,
             source: "RFC 6733 section 5.3",
             about: "Its Origin-Realm.",
+        },
+        Key {
+            name: "addresses",
+            kind: Kind::Ips,
+            missing: Missing::Means("any"),
+            source: "",
+            about: "IP addresses from which it may connect to us. From another one its CER is answered 3010, and the log says \
+                    so.",
         },
         Key {
             name: "connection",
@@ -806,6 +816,7 @@ impl fmt::Display for Kind {
             Self::EndpointOrOff => f.write_str("`\"IP:PORT\"` or `\"off\"`"),
             Self::NameOf(what) => write!(f, "name of a {what}"),
             Self::ServerUrl => f.write_str("URL, `redis://` or `unix://`"),
+            Self::Ips => f.write_str("array of IP addresses"),
             Self::Members => write!(f, "array of 1 to {MOST_MEMBERS} hosts and names"),
             Self::Weights => write!(f, "table: connection = 0 to {MOST_WEIGHT}"),
             Self::Table(_) => f.write_str("table"),

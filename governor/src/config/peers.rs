@@ -61,7 +61,8 @@ pub fn read(sink: &mut Sink, root: &Section<'_, '_>, node: &node::Read, sets: &S
                 peers.by_host.insert(host.to_ascii_lowercase(), (index, line));
             }
         }
-        peers.peers.push(Peer { host, realm, connections: Vec::new() });
+        let addresses = section.ips(sink, "addresses");
+        peers.peers.push(Peer { host, realm, addresses, connections: Vec::new() });
         let connections = section.tables(sink, "connection", keys::CONNECTION);
         if section.is_empty_array("connection") {
             section.fault(sink, "connection", "must have at least one element: a peer needs a connection");

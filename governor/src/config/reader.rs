@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::keys::{Key, Kind, Millis, Missing, Table};
 use super::lines::Lines;
 use super::words::{bare, check_name, join, plain, quoted, shown, supported, unknown, whole, with_article};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -298,6 +298,21 @@ impl<'a, 'i> Section<'a, 'i> {
             texts.extend(text.map(|value| At { value, at: element.span() }));
         }
         texts
+    }
+
+    /// [`Kind::Ips`]
+    pub fn ips(&self, sink: &mut Sink, name: &str) -> Vec<IpAddr> {
+        let mut ips = Vec::new();
+        for text in self.texts(sink, name) {
+            match text.value.parse() {
+                Ok(ip) => ips.push(ip),
+                Err(_) => {
+                    let message = format!("{} is not an IP address", quoted(text.value));
+                    sink.fault(&text.at, &self.key_path(name), message);
+                }
+            }
+        }
+        ips
     }
 
     /// [`Kind::Path`]: `None` for `"off"`, and where it is absent or faulty the `default`.

@@ -306,7 +306,7 @@ mod tests {
             What::share(&group, &shared),
             What::Up { connection: "a".to_owned(), peer: "h".to_owned() },
             What::down("a".to_owned(), "h".to_owned(), &CloseReason::WatchdogTimeout),
-            What::closed(None, Some("127.0.0.1:1".to_owned()), &CloseReason::UnknownPeer),
+            What::closed(None, Some("127.0.0.1:1".to_owned()), &CloseReason::UnknownPeer("no peer".to_owned())),
             What::Admin { connection: "a".to_owned(), peer: "h".to_owned(), admin: "draining".to_owned() },
             What::ManualLevel { connection: "a".to_owned(), peer: "h".to_owned(), level: Some(Level::CL2) },
             What::ManualLevel { connection: "a".to_owned(), peer: "h".to_owned(), level: None },

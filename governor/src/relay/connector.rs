@@ -53,7 +53,8 @@ pub(super) async fn accept(shared: Shared, listener: Listener) {
             Ok(connected) => {
                 let mut engine = shared.borrow();
                 let now = engine.now();
-                let link = engine.agent.handle_accepted(now, vec![connected.local_ip()]);
+                let link =
+                    engine.agent.handle_accepted(now, vec![connected.local_ip()], connected.remote.ip().to_canonical());
                 debug!(remote = %connected.remote, "accepted");
                 adopt(&shared, &mut engine, link, connected);
             }

@@ -39,6 +39,7 @@ fn every_key_reaches_its_setting() {
     let peer = |host: &str, at| Peer {
         host: host.to_owned(),
         realm: "example.net".to_owned(),
+        addresses: Vec::new(),
         connections: vec![ConnectionIndex(at)],
     };
     assert_eq!(settings.peers, [peer("hss1.example.net", 0), peer("client.example.net", 1)]);

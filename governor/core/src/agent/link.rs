@@ -27,6 +27,8 @@ pub(super) enum Use {
     Unknown {
         /// When to give up.
         deadline: Time,
+        /// Where it came from.
+        remote: IpAddr,
     },
     /// It serves a slot.
     Slot {
@@ -110,7 +112,7 @@ impl Links {
     pub fn deadlines(&self) -> Vec<(LinkId, Time)> {
         let deadline = |link: &Link| {
             let handshake = match link.used {
-                Use::Unknown { deadline } => Some(deadline),
+                Use::Unknown { deadline, .. } => Some(deadline),
                 Use::Slot { .. } | Use::Closing { .. } => None,
             };
             [handshake, link.partial].into_iter().flatten().min()

@@ -82,6 +82,13 @@ impl Agent {
             self.turn_away(link, cer, &error.to_string());
             return;
         }
+        if let Some(Use::Unknown { remote: from, .. }) = self.links.used_for(link)
+            && !configured.addresses.is_empty()
+            && !configured.addresses.contains(&from)
+        {
+            self.turn_away(link, cer, &format!("address {from} is none of those that {} has", remote.origin_host));
+            return;
+        }
         let Some(connection) = self.slot_for(peer) else {
             self.turn_away(link, cer, "this peer has no connection configured");
             return;
@@ -108,7 +115,7 @@ impl Agent {
         self.totals.unknown_peers += 1;
         let answer = capabilities::unknown_peer_answer(cer, &self.local, why);
         self.send_own(link, &answer);
-        self.end(link, CloseReason::UnknownPeer);
+        self.end(link, CloseReason::UnknownPeer(why.to_owned()));
     }
 
     /// The slot that a newcomer of this peer serves: one that waits for the peer, else one that is not open, else the

@@ -16,10 +16,11 @@ const BACKLOG: usize = 64 * 1024;
 // === impl Agent ===
 
 impl Agent {
-    /// The transport accepted a connection; who it is comes with its CER. `local` are the addresses of our end.
-    pub fn handle_accepted(&mut self, now: Time, local: Vec<IpAddr>) -> LinkId {
+    /// The transport accepted a connection from `remote`; who it is comes with its CER. `local` are the addresses of our
+    /// end.
+    pub fn handle_accepted(&mut self, now: Time, local: Vec<IpAddr>, remote: IpAddr) -> LinkId {
         let deadline = now + self.settings.node.connect_timeout;
-        let link = self.links.insert(Use::Unknown { deadline }, local);
+        let link = self.links.insert(Use::Unknown { deadline, remote }, local);
         self.timers.schedule(Timer::Link(link), deadline);
         link
     }
@@ -170,7 +171,7 @@ impl Agent {
     pub(super) fn handle_link_timeout(&mut self, now: Time, link: LinkId) {
         let Some(l) = self.links.get(link) else { return };
         let handshake = match l.used {
-            Use::Unknown { deadline } => Some(deadline),
+            Use::Unknown { deadline, .. } => Some(deadline),
             Use::Slot { .. } | Use::Closing { .. } => None,
         };
         if handshake.is_some_and(|at| at <= now) {

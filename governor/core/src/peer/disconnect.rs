@@ -45,8 +45,8 @@ pub enum CloseReason {
     Refused(u32),
     /// The CEA is not one, or not from the peer that is configured.
     Capabilities(CapabilitiesError),
-    /// The CER is from nobody who is configured.
-    UnknownPeer,
+    /// The CER is from nobody who is configured: which of identity, realm and address it was.
+    UnknownPeer(String),
     /// A second CER on an open connection.
     SecondCer,
     /// A message other than the CEA before the capabilities exchange ended.
@@ -140,7 +140,7 @@ impl CloseReason {
             Self::Replaced => "replaced",
             Self::Refused(_) => "refused",
             Self::Capabilities(_) => "capabilities",
-            Self::UnknownPeer => "unknown_peer",
+            Self::UnknownPeer(_) => "unknown_peer",
             Self::SecondCer => "second_cer",
             Self::UnexpectedMessage => "unexpected_message",
         }
@@ -169,6 +169,7 @@ impl fmt::Display for CloseReason {
             Self::Refused(0) => f.write_str("refused: the CEA has no Result-Code"),
             Self::Refused(code) => write!(f, "refused: the CEA has Result-Code {code}"),
             Self::Capabilities(error) => write!(f, "capabilities: {error}"),
+            Self::UnknownPeer(why) => write!(f, "unknown peer: {why}"),
             other => f.write_str(other.label()),
         }
     }

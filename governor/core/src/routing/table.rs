@@ -139,7 +139,12 @@ mod tests {
     }
 
     fn settings(routes: Vec<Route>) -> Settings {
-        let peer = Peer { host: "hss1.example.net".into(), realm: "example.net".into(), connections: vec![] };
+        let peer = Peer {
+            host: "hss1.example.net".into(),
+            realm: "example.net".into(),
+            addresses: vec![],
+            connections: vec![],
+        };
         Settings {
             node: Node::new("gov", "example.net"),
             peers: vec![peer],

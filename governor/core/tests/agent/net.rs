@@ -457,7 +457,8 @@ impl Net {
 
     /// Opens a transport connection to the relay, and says nothing.
     pub fn dial_silently(&mut self, node: usize) -> usize {
-        let link = self.agent.handle_accepted(self.now, vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+        let remote = self.nodes[node].address;
+        let link = self.agent.handle_accepted(self.now, vec![IpAddr::V4(Ipv4Addr::LOCALHOST)], remote);
         self.wire(node, link)
     }
 

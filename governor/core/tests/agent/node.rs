@@ -6,6 +6,7 @@ use governor_core::diameter::codes::{avp, command};
 use governor_core::diameter::{Builder, frame};
 use governor_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// What a server does with a request.
@@ -44,6 +45,8 @@ pub enum Do {
 pub struct Node {
     pub host: String,
     pub realm: String,
+    /// Where it connects from.
+    pub address: IpAddr,
     /// What it says in CER and CEA.
     pub applications: Vec<u32>,
     /// Does it take connections? `None`: it does not even refuse them.
@@ -73,6 +76,7 @@ impl Node {
         Self {
             host: host.into(),
             realm: realm.into(),
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             applications: vec![message::S6A, message::GX],
             reachable: Some(true),
             cea: 2001,

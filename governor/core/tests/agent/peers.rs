@@ -359,3 +359,22 @@ fn an_unknown_link_that_hangs_up_is_counted_too() {
     net.run_ms(10);
     assert_eq!(net.agent.totals().closed["peer_closed"], 1);
 }
+
+#[test]
+fn a_peer_comes_in_from_its_own_addresses_only() {
+    let ours = std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    let mut topology = Topology::star(1, 1);
+    topology.settings.peers[0].addresses = vec![ours];
+    let mut net = Net::new(topology);
+    let c1 = net.node("c1");
+    net.dial(c1);
+    net.run_ms(100);
+    assert_eq!(net.closes(), ["unknown_peer"]);
+    let cea = net.nodes[c1].peer_messages.last().unwrap();
+    assert_eq!(cea.code(), Some(3010));
+    assert_eq!(cea.text(avp::ERROR_MESSAGE), Some("address 127.0.0.1 is none of those that c1.example.net has"));
+    net.nodes[c1].address = ours;
+    net.dial(c1);
+    net.run_ms(100);
+    assert!(net.slot("c1").machine().is_open());
+}

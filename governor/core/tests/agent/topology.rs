@@ -66,7 +66,7 @@ impl Topology {
         let s = &mut self.settings;
         let at = ConnectionIndex(u32::try_from(s.connections.len()).unwrap());
         let peer = s.peers.iter().position(|peer| peer.host == host).unwrap_or_else(|| {
-            s.peers.push(Peer { host, realm: "example.net".into(), connections: Vec::new() });
+            s.peers.push(Peer { host, realm: "example.net".into(), addresses: Vec::new(), connections: Vec::new() });
             s.peers.len() - 1
         });
         s.peers[peer].connections.push(at);

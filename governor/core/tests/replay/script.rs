@@ -23,6 +23,7 @@ pub fn settings() -> Settings {
     let peer = |host: &str, connections: &[u32]| Peer {
         host: host.to_owned(),
         realm: "example.net".to_owned(),
+        addresses: Vec::new(),
         connections: connections.iter().copied().map(ConnectionIndex).collect(),
     };
     let route = |name: &str, groups: &[&[(u32, u32)]]| Route {

@@ -332,7 +332,7 @@ fn n21_every_close_has_one_reason_with_a_label_of_its_own() {
         CloseReason::Replaced,
         CloseReason::Refused(3010),
         CloseReason::Capabilities(error),
-        CloseReason::UnknownPeer,
+        CloseReason::UnknownPeer("address 192.0.2.1".to_owned()),
         CloseReason::SecondCer,
         CloseReason::UnexpectedMessage,
     ];
