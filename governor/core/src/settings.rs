@@ -265,8 +265,9 @@ impl Share {
         self.interval.saturating_mul(5)
     }
 
-    /// How long an agent is away before it takes its equal part whole: the others learn of it at the end of its lease, one of
-    /// them may lack two answers of its own in between, and their requests of the second before count with their part.
+    /// How long an agent is away before it takes its equal part whole: the store makes room for it two leases after the last
+    /// report whose answer came, the others learn of that within a lease of theirs, and their requests of the second before
+    /// count with their part. A lease more is to spare.
     pub const fn settle(&self) -> Duration {
         self.lease().saturating_mul(4).saturating_add(Duration::from_secs(1))
     }

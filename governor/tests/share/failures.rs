@@ -10,6 +10,8 @@ enum Happening {
     Delays(Vec<u64>),
     /// The server is away for so long, milliseconds; does it lose what it knew?
     ServerAway(u64, bool),
+    /// The server does nothing for so long, and then all that has come meanwhile.
+    ServerFrozen(u64),
     /// An agent does not reach the server for so long.
     CutOff(usize, u64),
     /// An agent does nothing at all for so long, and then goes on where it was.
@@ -37,6 +39,7 @@ fn happenings(server_loses: bool) -> impl Strategy<Value = Vec<Happening>> {
             (0..4usize, time()).prop_map(|(agent, time)| Happening::CutOff(agent, time)),
             (0..4usize, time()).prop_map(|(agent, time)| Happening::Stopped(agent, time)),
             time().prop_map(|time| Happening::ServerAway(time, false)),
+            time().prop_map(Happening::ServerFrozen),
             delays.prop_map(Happening::Delays),
         ]
         .boxed()
@@ -60,6 +63,11 @@ fn run(agents: usize, happenings: &[Happening]) -> Result<World, TestCaseError> 
                 }
                 world.server_up = true;
             }
+            Happening::ServerFrozen(time) => {
+                world.server_frozen = true;
+                world.run(*time);
+                world.server_frozen = false;
+            }
             Happening::CutOff(agent, time) => {
                 world.agents[agent % agents].reaches = false;
                 world.run(*time);
@@ -71,7 +79,7 @@ fn run(agents: usize, happenings: &[Happening]) -> Result<World, TestCaseError> 
                 world.agents[agent % agents].running = true;
             }
             Happening::Restart(agent, time) => {
-                world.agents[agent % agents].running = false;
+                world.kill(agent % agents);
                 world.run(*time);
                 world.restart(agent % agents);
             }

@@ -103,7 +103,7 @@ fn one_that_vanishes_keeps_its_equal_part_for_a_minute_and_one_that_says_goodbye
     let mut world = thousand(2);
     world.offer(&[2000, 2000]);
     world.run(2000);
-    world.agents[1].running = false;
+    world.kill(1);
     world.run(4000);
     assert_eq!(world.parts()[0], 500);
     assert_eq!(world.agents[0].group.share().unwrap().missing(), 1);
@@ -124,6 +124,7 @@ fn one_that_starts_again_takes_the_place_of_its_former_self() {
     let mut world = thousand(2);
     world.offer(&[2000, 2000]);
     world.run(2000);
+    world.kill(1);
     world.restart(1);
     world.run(3500);
     assert_eq!(world.parts(), [500, 500]);

@@ -24,6 +24,8 @@ pub struct Agent {
     /// It reaches the server.
     pub reaches: bool,
     next_report: u64,
+    /// Until when it waits for an answer before it reports again.
+    waits_until: u64,
     /// When each pending request will be answered.
     answers: VecDeque<u64>,
     pub sent: u64,
@@ -47,6 +49,8 @@ pub struct World {
     pub agents: Vec<Agent>,
     pub store: Store,
     pub server_up: bool,
+    /// It does nothing, and does all of it later.
+    pub server_frozen: bool,
     /// From an agent to the server and from there back, milliseconds, in turn.
     pub delays: Vec<u64>,
     /// From a request to its answer, milliseconds.
@@ -67,6 +71,7 @@ impl World {
             agents: Vec::new(),
             store: Store::new(),
             server_up: true,
+            server_frozen: false,
             delays: vec![3],
             answer_time: 200,
             messages: Vec::new(),
@@ -93,6 +98,7 @@ impl World {
             reaches: true,
             // Not all at one time.
             next_report: self.now + number * 37 % 100,
+            waits_until: 0,
             answers: VecDeque::new(),
             sent: 0,
         });
@@ -104,15 +110,21 @@ impl World {
         }
     }
 
-    /// Kills an agent and starts it anew: its connections and pending requests are gone, and it knows nothing.
+    /// Kills an agent: its connections and pending requests are gone.
+    pub fn kill(&mut self, agent: usize) {
+        self.agents[agent].running = false;
+        self.agents[agent].answers.clear();
+    }
+
+    /// Starts one that was killed, which knows nothing.
     pub fn restart(&mut self, agent: usize) {
         let now = self.now;
         let agent = &mut self.agents[agent];
         agent.member.instance += 1_000_000;
         agent.group = Group::new(at(now), &agent.settings);
-        agent.answers.clear();
         agent.running = true;
         agent.next_report = now;
+        agent.waits_until = 0;
     }
 
     /// An agent says goodbye and ends.
@@ -162,7 +174,9 @@ impl World {
             self.sends.pop_front();
         }
         self.most = self.most.max(self.sends.len());
-        self.most_pending = self.most_pending.max(self.agents.iter().map(|agent| agent.answers.len()).sum());
+        // Those that an agent has not come to take are answered all the same.
+        let pending = |agent: &Agent| agent.answers.iter().filter(|due| **due > now).count();
+        self.most_pending = self.most_pending.max(self.agents.iter().map(pending).sum());
     }
 
     fn work(&mut self, number: usize) {
@@ -182,13 +196,15 @@ impl World {
                 self.sends.push_back(now);
             }
         }
-        if agent.next_report <= now {
+        if agent.next_report <= now && agent.waits_until <= now {
             // One that was stopped for a while does not catch up.
             agent.next_report = now + 100;
             let report = agent.group.share_report(at(now)).unwrap();
             let arguments = arguments(&agent.member, agent.settings.share.unwrap(), &report);
             let (instance, reaches) = (agent.member.instance, agent.reaches);
             if reaches && self.server_up {
+                // Like the shell: one at a time, for as long as an answer can count.
+                agent.waits_until = now + 500;
                 self.send(number, instance, What::Report { reported: now, arguments });
             }
         }
@@ -201,8 +217,9 @@ impl World {
     }
 
     fn deliver(&mut self) {
-        let (mut due, rest): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.messages).into_iter().partition(|message| message.due <= self.now);
+        let (mut due, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.messages).into_iter().partition(|message| {
+            message.due <= self.now && !(self.server_frozen && matches!(message.what, What::Report { .. }))
+        });
         self.messages = rest;
         due.sort_by_key(|message| message.due);
         for Message { agent, instance, what, .. } in due {
@@ -219,6 +236,9 @@ impl World {
                         && a.member.instance == instance
                         && let Some(grant) = grant(&answer)
                     {
+                        if reported + 500 > self.now {
+                            a.waits_until = 0;
+                        }
                         a.group.handle_share(at(self.now), at(reported), grant);
                     }
                 }

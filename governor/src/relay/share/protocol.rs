@@ -34,6 +34,7 @@ fn write(member: &Member, settings: settings::Share, report: &Report, lease: Dur
     // Every agent that is alive reports again within two leases of the server's coming back.
     let grace = settings.lease() * 3;
     let mut arguments = vec![member.host.clone(), member.instance.to_string(), report.number.to_string()];
+    arguments.extend([report.made, report.age].map(|time| time.to_string()));
     arguments.extend([lease, grace, FORGET].map(|time| time.as_millis().to_string()));
     arguments.push(report.agents.to_string());
     arguments.push(report.fallback.map_or_else(|| "-1".to_owned(), |fallback| fallback.to_string()));
@@ -45,11 +46,12 @@ fn write(member: &Member, settings: settings::Share, report: &Report, lease: Dur
 
 /// The script's answer; `None`: the report was overtaken by a later one, or this is no answer of the script's.
 pub fn grant(answer: &[i64]) -> Option<Grant> {
-    let (head, demands) = answer.split_first_chunk::<12>()?;
+    let (head, demands) = answer.split_first_chunk::<13>()?;
     // A figure below 0 there is none; a greater one than fits is no limit of ours.
     let figure = |figure: i64| u32::try_from(figure.max(0)).unwrap_or(u32::MAX);
     let sums = |rate, pending| Sums { rate: figure(rate), pending: figure(pending) };
     let &[
+        at,
         settled,
         part,
         part_pending,
@@ -64,6 +66,7 @@ pub fn grant(answer: &[i64]) -> Option<Grant> {
         level,
     ] = head;
     Some(Grant {
+        at: u64::try_from(at).unwrap_or_default(),
         part: sums(part, part_pending),
         fallback: figure(fallback),
         max: sums(max, max_pending),

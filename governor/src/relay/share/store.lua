@@ -7,7 +7,7 @@
 --
 -- What never fails while the hash is kept: of each maximum, the parts of the members that are there and what is reserved
 -- for the missing ones add up to no more than the maximum, as long as the agents hold no more than they were given.
-local NUMBER, ENDS, FALLBACK, MAX, PART, DEMAND, USED, LEVEL = 1, 2, 3, 4, 6, 8, 10, 12
+local NUMBER, ENDS, FALLBACK, MAX, PART, DEMAND, USED, LEVEL, HEARD = 1, 2, 3, 4, 6, 8, 10, 12, 13
 -- How long what a member sent last counts in others' seconds.
 local SECOND = 1000
 local WHOLE = 1000000
@@ -15,11 +15,12 @@ local WHOLE = 1000000
 local host, me = ARGV[1], ARGV[1] .. ' ' .. ARGV[2]
 local arg = {}
 for at = 3, #ARGV do arg[at - 2] = tonumber(ARGV[at]) end
-local number, lease, grace, forget, agents, fallback = arg[1], arg[2], arg[3], arg[4], arg[5], arg[6]
-local max = { arg[7], arg[8] }
-local held, want = { arg[9], arg[10] }, { arg[11], arg[12] }
-local demand, used = { arg[13], arg[14] }, { arg[15], arg[16] }
-local level = arg[17]
+local number, made, age = arg[1], arg[2], arg[3]
+local lease, grace, forget, agents, fallback = arg[4], arg[5], arg[6], arg[7], arg[8]
+local configured, held, want = { arg[9], arg[10] }, { arg[11], arg[12] }, { arg[13], arg[14] }
+local demand, used, level = { arg[15], arg[16] }, { arg[17], arg[18] }, arg[19]
+local goodbye = lease == 0
+local max = { configured[1], configured[2] }
 local cold = fallback < 0
 
 local time = redis.call('TIME')
@@ -47,9 +48,12 @@ for at = 1, #all, 2 do
   end
 end
 
-if mine and number <= mine[NUMBER] then
-  return {}
-end
+-- Overtaken by a later one, or so late that what it says may be true no more.
+if mine and number <= mine[NUMBER] then return {} end
+if made == 0 or made > now then made = now end
+if now - made > 2 * lease and not goodbye then return {} end
+-- When the last report was made that the agent has had an answer to: from then on it counts the time that it is away.
+local heard = made - age
 
 -- Members whose settings differ keep to the least of their maxima.
 for sum = 1, 2 do
@@ -75,15 +79,17 @@ local missing, fallbacks, highest = 0, 0, 0
 local taken, reserved, theirs, demands = { 0, 0 }, { 0, 0 }, { 0, 0 }, {}
 for _, member in ipairs(others) do
   fallbacks = fallbacks + member[FALLBACK]
-  if member.over >= 0 then missing = missing + 1 else highest = math.max(highest, member[LEVEL]) end
+  local there = member.over < 0
+  if there then highest = math.max(highest, member[LEVEL]) else missing = missing + 1 end
   for sum = 1, 2 do
     local part = member[PART + sum - 1]
-    if member.over < 0 then
+    if there then theirs[sum] = theirs[sum] + member[USED + sum - 1] end
+    if there and (goodbye or now - member[HEARD] < 2 * lease) then
       taken[sum] = taken[sum] + part
-      theirs[sum] = theirs[sum] + member[USED + sum - 1]
       demands[#demands + 1] = member[DEMAND + sum - 1]
     else
-      -- It may be at work all the same, cut off from here: with what it had for a moment, then with its fallback part.
+      -- It may be at work all the same, cut off from here or from our answers: with what it had for a moment, then with its
+      -- fallback part.
       local keeps = equal(sum, member[FALLBACK])
       if member.over < SECOND then keeps = math.max(keeps, part) end
       reserved[sum] = reserved[sum] + keeps
@@ -97,7 +103,7 @@ if settled then
     part[sum] = math.max(held[sum], math.min(want[sum], max[sum] - taken[sum] - reserved[sum]))
   end
 end
-if lease == 0 then
+if goodbye then
   -- It says goodbye.
   fallback = 0
 else
@@ -108,13 +114,13 @@ else
   end
 end
 
-local record = { number, now + lease, fallback, arg[7], arg[8], part[1], part[2], demand[1], demand[2], used[1], used[2],
-  level }
+local record = { number, now + lease, fallback, configured[1], configured[2], part[1], part[2], demand[1], demand[2], used[1], used[2],
+  level, heard }
 for at, figure in ipairs(record) do record[at] = string.format('%.0f', figure) end
 redis.call('HSET', KEYS[1], me, table.concat(record, ' '))
 redis.call('PEXPIRE', KEYS[1], 2 * forget)
 
-local answer = { settled and 1 or 0, part[1], part[2], fallback, max[1], max[2], missing,
+local answer = { now, settled and 1 or 0, part[1], part[2], fallback, max[1], max[2], missing,
   reserved[1], reserved[2], theirs[1], theirs[2], highest }
 for _, figure in ipairs(demands) do answer[#answer + 1] = figure end
 return answer

@@ -14,6 +14,10 @@ pub struct Sums {
 pub struct Report {
     /// Counts the reports of this agent, so that one that was overtaken does no harm.
     pub number: u64,
+    /// The store's time when it was made, by what is known of it, milliseconds: no later than that; 0: not known.
+    pub made: u64,
+    /// How long ago the report was made that was answered last, milliseconds; before the first answer, the start.
+    pub age: u64,
     /// The maxima as this agent has them configured.
     pub max: Sums,
     /// What it keeps at least: its part, lowered already where it is to be lower, or what its requests of the last second
@@ -36,6 +40,8 @@ pub struct Report {
 /// What the store answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
+    /// The store's time, milliseconds.
+    pub at: u64,
     /// The part that is this agent's from now on.
     pub part: Sums,
     /// Its part while it is away from the store, in millionths of the maximum.

@@ -8,8 +8,9 @@
 //!   agent first and then reported, and what requests of the last second and pending records occupy of the former part
 //!   counts as held until they are gone: in no second do all agents together send more than the maximum.
 //! - How the parts are shared out is reckoned by each agent from everybody's demand (`fair_part`).
-//! - A part is a lease. It ends `LEASE` intervals after the report it answers, counted on the agent's own clock;
-//!   the store's own count of it starts later and is as long.
+//! - A part is a lease. It ends five intervals after the report that it answers was made, counted on the agent's own clock;
+//!   the store's own count of it starts later and is as long. A report says how long ago the last one was made whose answer
+//!   came, so that the store knows of an agent that tells without hearing; one that is very late counts for nothing.
 //!
 //! | state | part |
 //! |---|---|
@@ -42,6 +43,7 @@ use crate::time::Time;
 use part::fair_part;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 
 const WHOLE: u32 = 1_000_000;
 
@@ -87,6 +89,10 @@ pub struct Share {
     /// When the report was made that the lease comes from; while joining, the start.
     since: Time,
     number: u64,
+    /// When the report was made whose answer is awaited.
+    awaited: Option<Time>,
+    /// When the last answer came.
+    received: Time,
     /// As reported last.
     demand: Sums,
     /// What the last answer said.
@@ -123,6 +129,8 @@ impl Share {
             fallback: None,
             since: now,
             number: 0,
+            awaited: None,
+            received: now,
             demand: Sums::default(),
             last: Grant::default(),
             offered: Rate::new(now, DEFAULT_CONVERGENCE),
@@ -174,6 +182,7 @@ impl Share {
     pub(super) fn report(&mut self, now: Time, used: Sums, level: Level) -> Report {
         self.offered.catch_up(now);
         self.number += 1;
+        self.awaited = Some(now);
         let refused = std::mem::take(&mut self.refused_pending);
         // The last half second twice, where that is more: a rising demand is seen before it has filled a second.
         let rate = self.offered.in_window().max(self.offered.in_last(5).saturating_mul(2));
@@ -191,6 +200,8 @@ impl Share {
         }
         Report {
             number: self.number,
+            made: self.store_time(now),
+            age: millis(now - self.since),
             max: self.configured,
             held: self.part.max(used.min(self.configured)),
             want,
@@ -202,12 +213,14 @@ impl Share {
         }
     }
 
-    /// The store's answer to the report made at `reported`. One that comes when its lease is over counts for nothing.
-    /// True if it counts.
+    /// The store's answer to the report made at `reported`; true if it counts. It does not if its lease is over, nor if a
+    /// later report has told the store already that less is held.
     pub(super) fn handle_grant(&mut self, now: Time, reported: Time, grant: Grant) -> bool {
-        if reported + self.settings.lease() <= now {
+        if self.awaited != Some(reported) || reported + self.settings.lease() <= now {
             return false;
         }
+        self.awaited = None;
+        self.received = now;
         self.last = grant;
         self.max = self.configured.each(self.last.max, |own, least| if least == 0 { own } else { own.min(least) });
         self.state = ShareState::Shared;
@@ -268,6 +281,12 @@ impl Share {
         }
     }
 
+    /// The store's time, no later than it is; 0: not known. After a long while it may have another clock.
+    fn store_time(&self, now: Time) -> u64 {
+        let known = self.last.at > 0 && now - self.since < self.settings.settle();
+        if known { self.last.at.saturating_add(millis(now - self.received)) } else { 0 }
+    }
+
     /// The fair part by what was told last.
     fn target(&self) -> Sums {
         let part = |max: u32, reserved: u32, own: u32, of: fn(&Sums) -> u32| {
@@ -288,4 +307,8 @@ impl Share {
     fn equal_part(&self) -> u32 {
         WHOLE / self.members().max(self.settings.agents).max(1)
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
